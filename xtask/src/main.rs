@@ -1,2 +1,83 @@
-//! Placeholder.
-fn main() {}
+//! `cargo xtask codegen | test | bench`: the steps that cargo alone does not do.
+//!
+//! This file owns the command line. It must not know how a step works.
+
+#![allow(clippy::print_stdout, reason = "a build tool reports on the terminal")]
+
+mod bench;
+mod codegen;
+mod paths;
+mod run;
+mod suite;
+mod summary;
+mod venv;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+use crate::paths::Paths;
+
+/// The project's own build steps.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Generates wire/src/generated from wire/proto.
+    Codegen {
+        /// Changes nothing; fails when the committed code differs.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Runs everything: Rust tests, deployment manifests, real clients from Python.
+    Test {
+        /// Leaves out what needs Python: the clients and the manifests.
+        #[arg(long)]
+        no_clients: bool,
+    },
+    /// Measures the release binary against other engines; not a test.
+    Bench {
+        what: Benchmark,
+        /// Rows of each fixture.
+        #[arg(long, default_value_t = 2_000_000)]
+        rows: u64,
+        /// Repetitions of each engine, interleaved.
+        #[arg(long, default_value_t = 7)]
+        reps: u32,
+    },
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Benchmark {
+    /// The fortnight query on Fulmar, `DataFusion`, `DuckDB` and pyarrow.
+    Scan,
+}
+
+fn main() -> ExitCode {
+    match dispatch(&Cli::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch(command: &Command) -> anyhow::Result<()> {
+    let paths = Paths::find()?;
+    match *command {
+        Command::Codegen { check: true } => codegen::check(&paths.root),
+        Command::Codegen { check: false } => codegen::write(&paths.root),
+        Command::Test { no_clients } => suite::test(&paths, !no_clients),
+        Command::Bench {
+            what: Benchmark::Scan,
+            rows,
+            reps,
+        } => bench::scan(&paths, rows, reps),
+    }
+}
