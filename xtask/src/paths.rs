@@ -34,8 +34,10 @@ impl Paths {
     }
 }
 
-/// The root of the workspace this program was built from.
+/// The root of the workspace. Cargo says it when it runs this program; what was compiled in comes second, because clones
+/// that share a target folder overwrite each other's binaries.
 pub(crate) fn workspace_root() -> PathBuf {
-    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
-    own.parent().unwrap_or(own).to_path_buf()
+    let compiled_in = || env!("CARGO_MANIFEST_DIR").into();
+    let own = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(compiled_in));
+    own.parent().unwrap_or(&own).to_path_buf()
 }

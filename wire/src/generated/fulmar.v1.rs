@@ -279,73 +279,6 @@ impl Level {
         }
     }
 }
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub struct TicketPayload {
-    #[prost(sfixed64, tag = "1")]
-    pub expires_unix_ms: i64,
-    #[prost(string, tag = "2")]
-    pub query_id: ::prost::alloc::string::String,
-    #[prost(string, tag = "3")]
-    pub ticket_id: ::prost::alloc::string::String,
-    #[prost(string, tag = "4")]
-    pub principal: ::prost::alloc::string::String,
-    #[prost(oneof = "ticket_payload::Work", tags = "5, 6")]
-    pub work: ::core::option::Option<ticket_payload::Work>,
-}
-/// Nested message and enum types in `TicketPayload`.
-pub mod ticket_payload {
-    #[derive(Clone, PartialEq, ::prost::Oneof)]
-    pub enum Work {
-        #[prost(message, tag = "5")]
-        Scan(super::ScanWork),
-        #[prost(message, tag = "6")]
-        Statement(super::StatementWork),
-    }
-}
-/// Scan these files: any Flight server can serve it.
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub struct ScanWork {
-    #[prost(message, optional, tag = "1")]
-    pub table: ::core::option::Option<TableName>,
-    #[prost(int64, tag = "2")]
-    pub snapshot_id: i64,
-    #[prost(message, repeated, tag = "3")]
-    pub tasks: ::prost::alloc::vec::Vec<ScanTask>,
-    /// datafusion-proto bytes of \[Projection\] ScanExec, whose leaf has no tasks.
-    #[prost(bytes = "vec", tag = "4")]
-    pub fragment: ::prost::alloc::vec::Vec<u8>,
-    /// Arrow IPC message of the schema that was promised.
-    #[prost(bytes = "vec", tag = "5")]
-    pub output_schema: ::prost::alloc::vec::Vec<u8>,
-    /// Rows of the result to leave out: where a broken stream goes on.
-    #[prost(uint64, tag = "6")]
-    pub skip_rows: u64,
-}
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct TableSnapshot {
-    #[prost(message, optional, tag = "1")]
-    pub table: ::core::option::Option<TableName>,
-    #[prost(int64, tag = "2")]
-    pub snapshot_id: i64,
-}
-/// Run this statement: any planner can serve it.
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub struct StatementWork {
-    #[prost(string, tag = "1")]
-    pub sql: ::prost::alloc::string::String,
-    /// Arrow IPC stream of one row of parameters; empty without parameters.
-    #[prost(bytes = "vec", tag = "2")]
-    pub parameters: ::prost::alloc::vec::Vec<u8>,
-    #[prost(map = "string, string", tag = "3")]
-    pub options: ::std::collections::HashMap<
-        ::prost::alloc::string::String,
-        ::prost::alloc::string::String,
-    >,
-    #[prost(message, repeated, tag = "4")]
-    pub snapshots: ::prost::alloc::vec::Vec<TableSnapshot>,
-    #[prost(bytes = "vec", tag = "5")]
-    pub output_schema: ::prost::alloc::vec::Vec<u8>,
-}
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Table {
     #[prost(message, optional, tag = "1")]
@@ -753,10 +686,10 @@ pub mod catalog_client {
         dead_code,
         missing_docs,
         clippy::wildcard_imports,
-        clippy::let_unit_value,
+        clippy::let_unit_value
     )]
-    use tonic::codegen::*;
     use tonic::codegen::http::Uri;
+    use tonic::codegen::*;
     #[derive(Debug, Clone)]
     pub struct CatalogClient<T> {
         inner: tonic::client::Grpc<T>,
@@ -795,14 +728,13 @@ pub mod catalog_client {
             F: tonic::service::Interceptor,
             T::ResponseBody: Default,
             T: tonic::codegen::Service<
-                http::Request<tonic::body::Body>,
-                Response = http::Response<
-                    <T as tonic::client::GrpcService<tonic::body::Body>>::ResponseBody,
+                    http::Request<tonic::body::Body>,
+                    Response = http::Response<
+                        <T as tonic::client::GrpcService<tonic::body::Body>>::ResponseBody,
+                    >,
                 >,
-            >,
-            <T as tonic::codegen::Service<
-                http::Request<tonic::body::Body>,
-            >>::Error: Into<StdError> + std::marker::Send + std::marker::Sync,
+            <T as tonic::codegen::Service<http::Request<tonic::body::Body>>>::Error:
+                Into<StdError> + std::marker::Send + std::marker::Sync,
         {
             CatalogClient::new(InterceptedService::new(inner, interceptor))
         }
@@ -840,22 +772,13 @@ pub mod catalog_client {
         pub async fn list_tables(
             &mut self,
             request: impl tonic::IntoRequest<super::ListTablesRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::ListTablesResponse>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
-                .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
+        ) -> std::result::Result<tonic::Response<super::ListTablesResponse>, tonic::Status>
+        {
+            self.inner.ready().await.map_err(|e| {
+                tonic::Status::unknown(format!("Service was not ready: {}", e.into()))
+            })?;
             let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/fulmar.v1.Catalog/ListTables",
-            );
+            let path = http::uri::PathAndQuery::from_static("/fulmar.v1.Catalog/ListTables");
             let mut req = request.into_request();
             req.extensions_mut()
                 .insert(GrpcMethod::new("fulmar.v1.Catalog", "ListTables"));
@@ -865,18 +788,11 @@ pub mod catalog_client {
             &mut self,
             request: impl tonic::IntoRequest<super::GetTableRequest>,
         ) -> std::result::Result<tonic::Response<super::Table>, tonic::Status> {
-            self.inner
-                .ready()
-                .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
+            self.inner.ready().await.map_err(|e| {
+                tonic::Status::unknown(format!("Service was not ready: {}", e.into()))
+            })?;
             let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/fulmar.v1.Catalog/GetTable",
-            );
+            let path = http::uri::PathAndQuery::from_static("/fulmar.v1.Catalog/GetTable");
             let mut req = request.into_request();
             req.extensions_mut()
                 .insert(GrpcMethod::new("fulmar.v1.Catalog", "GetTable"));
@@ -890,18 +806,11 @@ pub mod catalog_client {
             tonic::Response<tonic::codec::Streaming<super::PlanFilesResponse>>,
             tonic::Status,
         > {
-            self.inner
-                .ready()
-                .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
+            self.inner.ready().await.map_err(|e| {
+                tonic::Status::unknown(format!("Service was not ready: {}", e.into()))
+            })?;
             let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/fulmar.v1.Catalog/PlanFiles",
-            );
+            let path = http::uri::PathAndQuery::from_static("/fulmar.v1.Catalog/PlanFiles");
             let mut req = request.into_request();
             req.extensions_mut()
                 .insert(GrpcMethod::new("fulmar.v1.Catalog", "PlanFiles"));
@@ -915,18 +824,11 @@ pub mod catalog_client {
             tonic::Response<tonic::codec::Streaming<super::TableProgress>>,
             tonic::Status,
         > {
-            self.inner
-                .ready()
-                .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
+            self.inner.ready().await.map_err(|e| {
+                tonic::Status::unknown(format!("Service was not ready: {}", e.into()))
+            })?;
             let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/fulmar.v1.Catalog/CreateTable",
-            );
+            let path = http::uri::PathAndQuery::from_static("/fulmar.v1.Catalog/CreateTable");
             let mut req = request.into_request();
             req.extensions_mut()
                 .insert(GrpcMethod::new("fulmar.v1.Catalog", "CreateTable"));
@@ -939,18 +841,11 @@ pub mod catalog_client {
             tonic::Response<tonic::codec::Streaming<super::TableProgress>>,
             tonic::Status,
         > {
-            self.inner
-                .ready()
-                .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
+            self.inner.ready().await.map_err(|e| {
+                tonic::Status::unknown(format!("Service was not ready: {}", e.into()))
+            })?;
             let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/fulmar.v1.Catalog/RefreshTable",
-            );
+            let path = http::uri::PathAndQuery::from_static("/fulmar.v1.Catalog/RefreshTable");
             let mut req = request.into_request();
             req.extensions_mut()
                 .insert(GrpcMethod::new("fulmar.v1.Catalog", "RefreshTable"));
@@ -963,18 +858,11 @@ pub mod catalog_client {
             tonic::Response<tonic::codec::Streaming<super::TableProgress>>,
             tonic::Status,
         > {
-            self.inner
-                .ready()
-                .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
+            self.inner.ready().await.map_err(|e| {
+                tonic::Status::unknown(format!("Service was not ready: {}", e.into()))
+            })?;
             let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/fulmar.v1.Catalog/AdoptTable",
-            );
+            let path = http::uri::PathAndQuery::from_static("/fulmar.v1.Catalog/AdoptTable");
             let mut req = request.into_request();
             req.extensions_mut()
                 .insert(GrpcMethod::new("fulmar.v1.Catalog", "AdoptTable"));
@@ -983,22 +871,12 @@ pub mod catalog_client {
         pub async fn drop_table(
             &mut self,
             request: impl tonic::IntoRequest<super::DropTableRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::DropTableResponse>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
-                .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
+        ) -> std::result::Result<tonic::Response<super::DropTableResponse>, tonic::Status> {
+            self.inner.ready().await.map_err(|e| {
+                tonic::Status::unknown(format!("Service was not ready: {}", e.into()))
+            })?;
             let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/fulmar.v1.Catalog/DropTable",
-            );
+            let path = http::uri::PathAndQuery::from_static("/fulmar.v1.Catalog/DropTable");
             let mut req = request.into_request();
             req.extensions_mut()
                 .insert(GrpcMethod::new("fulmar.v1.Catalog", "DropTable"));
@@ -1011,18 +889,11 @@ pub mod catalog_client {
             tonic::Response<tonic::codec::Streaming<super::ListFilesResponse>>,
             tonic::Status,
         > {
-            self.inner
-                .ready()
-                .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
+            self.inner.ready().await.map_err(|e| {
+                tonic::Status::unknown(format!("Service was not ready: {}", e.into()))
+            })?;
             let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/fulmar.v1.Catalog/ListFiles",
-            );
+            let path = http::uri::PathAndQuery::from_static("/fulmar.v1.Catalog/ListFiles");
             let mut req = request.into_request();
             req.extensions_mut()
                 .insert(GrpcMethod::new("fulmar.v1.Catalog", "ListFiles"));
@@ -1031,22 +902,13 @@ pub mod catalog_client {
         pub async fn list_snapshots(
             &mut self,
             request: impl tonic::IntoRequest<super::ListSnapshotsRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::ListSnapshotsResponse>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
-                .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
+        ) -> std::result::Result<tonic::Response<super::ListSnapshotsResponse>, tonic::Status>
+        {
+            self.inner.ready().await.map_err(|e| {
+                tonic::Status::unknown(format!("Service was not ready: {}", e.into()))
+            })?;
             let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/fulmar.v1.Catalog/ListSnapshots",
-            );
+            let path = http::uri::PathAndQuery::from_static("/fulmar.v1.Catalog/ListSnapshots");
             let mut req = request.into_request();
             req.extensions_mut()
                 .insert(GrpcMethod::new("fulmar.v1.Catalog", "ListSnapshots"));
@@ -1055,22 +917,13 @@ pub mod catalog_client {
         pub async fn record_query(
             &mut self,
             request: impl tonic::IntoRequest<super::RecordQueryRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::RecordQueryResponse>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
-                .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
+        ) -> std::result::Result<tonic::Response<super::RecordQueryResponse>, tonic::Status>
+        {
+            self.inner.ready().await.map_err(|e| {
+                tonic::Status::unknown(format!("Service was not ready: {}", e.into()))
+            })?;
             let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/fulmar.v1.Catalog/RecordQuery",
-            );
+            let path = http::uri::PathAndQuery::from_static("/fulmar.v1.Catalog/RecordQuery");
             let mut req = request.into_request();
             req.extensions_mut()
                 .insert(GrpcMethod::new("fulmar.v1.Catalog", "RecordQuery"));
@@ -1079,22 +932,13 @@ pub mod catalog_client {
         pub async fn record_report(
             &mut self,
             request: impl tonic::IntoRequest<super::RecordReportRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::RecordReportResponse>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
-                .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
+        ) -> std::result::Result<tonic::Response<super::RecordReportResponse>, tonic::Status>
+        {
+            self.inner.ready().await.map_err(|e| {
+                tonic::Status::unknown(format!("Service was not ready: {}", e.into()))
+            })?;
             let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/fulmar.v1.Catalog/RecordReport",
-            );
+            let path = http::uri::PathAndQuery::from_static("/fulmar.v1.Catalog/RecordReport");
             let mut req = request.into_request();
             req.extensions_mut()
                 .insert(GrpcMethod::new("fulmar.v1.Catalog", "RecordReport"));
@@ -1107,20 +951,14 @@ pub mod catalog_client {
             tonic::Response<tonic::codec::Streaming<super::ReadLogResponse>>,
             tonic::Status,
         > {
-            self.inner
-                .ready()
-                .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
+            self.inner.ready().await.map_err(|e| {
+                tonic::Status::unknown(format!("Service was not ready: {}", e.into()))
+            })?;
             let codec = tonic_prost::ProstCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/fulmar.v1.Catalog/ReadLog",
-            );
+            let path = http::uri::PathAndQuery::from_static("/fulmar.v1.Catalog/ReadLog");
             let mut req = request.into_request();
-            req.extensions_mut().insert(GrpcMethod::new("fulmar.v1.Catalog", "ReadLog"));
+            req.extensions_mut()
+                .insert(GrpcMethod::new("fulmar.v1.Catalog", "ReadLog"));
             self.inner.server_streaming(req, path, codec).await
         }
     }
@@ -1132,7 +970,7 @@ pub mod catalog_server {
         dead_code,
         missing_docs,
         clippy::wildcard_imports,
-        clippy::let_unit_value,
+        clippy::let_unit_value
     )]
     use tonic::codegen::*;
     /// Generated trait containing gRPC methods that should be implemented for use with CatalogServer.
@@ -1141,10 +979,7 @@ pub mod catalog_server {
         async fn list_tables(
             &self,
             request: tonic::Request<super::ListTablesRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::ListTablesResponse>,
-            tonic::Status,
-        >;
+        ) -> std::result::Result<tonic::Response<super::ListTablesResponse>, tonic::Status>;
         async fn get_table(
             &self,
             request: tonic::Request<super::GetTableRequest>,
@@ -1152,8 +987,7 @@ pub mod catalog_server {
         /// Server streaming response type for the PlanFiles method.
         type PlanFilesStream: tonic::codegen::tokio_stream::Stream<
                 Item = std::result::Result<super::PlanFilesResponse, tonic::Status>,
-            >
-            + std::marker::Send
+            > + std::marker::Send
             + 'static;
         /// The files that can hold a match: a header, files, skipped files when asked for, and a summary.
         async fn plan_files(
@@ -1163,35 +997,26 @@ pub mod catalog_server {
         /// Server streaming response type for the CreateTable method.
         type CreateTableStream: tonic::codegen::tokio_stream::Stream<
                 Item = std::result::Result<super::TableProgress, tonic::Status>,
-            >
-            + std::marker::Send
+            > + std::marker::Send
             + 'static;
         /// Long work reports its progress and ends with the table.
         async fn create_table(
             &self,
             request: tonic::Request<super::CreateTableRequest>,
-        ) -> std::result::Result<
-            tonic::Response<Self::CreateTableStream>,
-            tonic::Status,
-        >;
+        ) -> std::result::Result<tonic::Response<Self::CreateTableStream>, tonic::Status>;
         /// Server streaming response type for the RefreshTable method.
         type RefreshTableStream: tonic::codegen::tokio_stream::Stream<
                 Item = std::result::Result<super::TableProgress, tonic::Status>,
-            >
-            + std::marker::Send
+            > + std::marker::Send
             + 'static;
         async fn refresh_table(
             &self,
             request: tonic::Request<super::RefreshTableRequest>,
-        ) -> std::result::Result<
-            tonic::Response<Self::RefreshTableStream>,
-            tonic::Status,
-        >;
+        ) -> std::result::Result<tonic::Response<Self::RefreshTableStream>, tonic::Status>;
         /// Server streaming response type for the AdoptTable method.
         type AdoptTableStream: tonic::codegen::tokio_stream::Stream<
                 Item = std::result::Result<super::TableProgress, tonic::Status>,
-            >
-            + std::marker::Send
+            > + std::marker::Send
             + 'static;
         async fn adopt_table(
             &self,
@@ -1200,15 +1025,11 @@ pub mod catalog_server {
         async fn drop_table(
             &self,
             request: tonic::Request<super::DropTableRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::DropTableResponse>,
-            tonic::Status,
-        >;
+        ) -> std::result::Result<tonic::Response<super::DropTableResponse>, tonic::Status>;
         /// Server streaming response type for the ListFiles method.
         type ListFilesStream: tonic::codegen::tokio_stream::Stream<
                 Item = std::result::Result<super::ListFilesResponse, tonic::Status>,
-            >
-            + std::marker::Send
+            > + std::marker::Send
             + 'static;
         async fn list_files(
             &self,
@@ -1217,29 +1038,19 @@ pub mod catalog_server {
         async fn list_snapshots(
             &self,
             request: tonic::Request<super::ListSnapshotsRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::ListSnapshotsResponse>,
-            tonic::Status,
-        >;
+        ) -> std::result::Result<tonic::Response<super::ListSnapshotsResponse>, tonic::Status>;
         async fn record_query(
             &self,
             request: tonic::Request<super::RecordQueryRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::RecordQueryResponse>,
-            tonic::Status,
-        >;
+        ) -> std::result::Result<tonic::Response<super::RecordQueryResponse>, tonic::Status>;
         async fn record_report(
             &self,
             request: tonic::Request<super::RecordReportRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::RecordReportResponse>,
-            tonic::Status,
-        >;
+        ) -> std::result::Result<tonic::Response<super::RecordReportResponse>, tonic::Status>;
         /// Server streaming response type for the ReadLog method.
         type ReadLogStream: tonic::codegen::tokio_stream::Stream<
                 Item = std::result::Result<super::ReadLogResponse, tonic::Status>,
-            >
-            + std::marker::Send
+            > + std::marker::Send
             + 'static;
         async fn read_log(
             &self,
@@ -1267,10 +1078,7 @@ pub mod catalog_server {
                 max_encoding_message_size: None,
             }
         }
-        pub fn with_interceptor<F>(
-            inner: T,
-            interceptor: F,
-        ) -> InterceptedService<Self, F>
+        pub fn with_interceptor<F>(inner: T, interceptor: F) -> InterceptedService<Self, F>
         where
             F: tonic::service::Interceptor,
         {
@@ -1325,23 +1133,16 @@ pub mod catalog_server {
                 "/fulmar.v1.Catalog/ListTables" => {
                     #[allow(non_camel_case_types)]
                     struct ListTablesSvc<T: Catalog>(pub Arc<T>);
-                    impl<
-                        T: Catalog,
-                    > tonic::server::UnaryService<super::ListTablesRequest>
-                    for ListTablesSvc<T> {
+                    impl<T: Catalog> tonic::server::UnaryService<super::ListTablesRequest> for ListTablesSvc<T> {
                         type Response = super::ListTablesResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
+                        type Future = BoxFuture<tonic::Response<Self::Response>, tonic::Status>;
                         fn call(
                             &mut self,
                             request: tonic::Request<super::ListTablesRequest>,
                         ) -> Self::Future {
                             let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Catalog>::list_tables(&inner, request).await
-                            };
+                            let fut =
+                                async move { <T as Catalog>::list_tables(&inner, request).await };
                             Box::pin(fut)
                         }
                     }
@@ -1370,21 +1171,16 @@ pub mod catalog_server {
                 "/fulmar.v1.Catalog/GetTable" => {
                     #[allow(non_camel_case_types)]
                     struct GetTableSvc<T: Catalog>(pub Arc<T>);
-                    impl<T: Catalog> tonic::server::UnaryService<super::GetTableRequest>
-                    for GetTableSvc<T> {
+                    impl<T: Catalog> tonic::server::UnaryService<super::GetTableRequest> for GetTableSvc<T> {
                         type Response = super::Table;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
+                        type Future = BoxFuture<tonic::Response<Self::Response>, tonic::Status>;
                         fn call(
                             &mut self,
                             request: tonic::Request<super::GetTableRequest>,
                         ) -> Self::Future {
                             let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Catalog>::get_table(&inner, request).await
-                            };
+                            let fut =
+                                async move { <T as Catalog>::get_table(&inner, request).await };
                             Box::pin(fut)
                         }
                     }
@@ -1413,24 +1209,20 @@ pub mod catalog_server {
                 "/fulmar.v1.Catalog/PlanFiles" => {
                     #[allow(non_camel_case_types)]
                     struct PlanFilesSvc<T: Catalog>(pub Arc<T>);
-                    impl<
-                        T: Catalog,
-                    > tonic::server::ServerStreamingService<super::PlanFilesRequest>
-                    for PlanFilesSvc<T> {
+                    impl<T: Catalog> tonic::server::ServerStreamingService<super::PlanFilesRequest>
+                        for PlanFilesSvc<T>
+                    {
                         type Response = super::PlanFilesResponse;
                         type ResponseStream = T::PlanFilesStream;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::ResponseStream>,
-                            tonic::Status,
-                        >;
+                        type Future =
+                            BoxFuture<tonic::Response<Self::ResponseStream>, tonic::Status>;
                         fn call(
                             &mut self,
                             request: tonic::Request<super::PlanFilesRequest>,
                         ) -> Self::Future {
                             let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Catalog>::plan_files(&inner, request).await
-                            };
+                            let fut =
+                                async move { <T as Catalog>::plan_files(&inner, request).await };
                             Box::pin(fut)
                         }
                     }
@@ -1459,24 +1251,21 @@ pub mod catalog_server {
                 "/fulmar.v1.Catalog/CreateTable" => {
                     #[allow(non_camel_case_types)]
                     struct CreateTableSvc<T: Catalog>(pub Arc<T>);
-                    impl<
-                        T: Catalog,
-                    > tonic::server::ServerStreamingService<super::CreateTableRequest>
-                    for CreateTableSvc<T> {
+                    impl<T: Catalog>
+                        tonic::server::ServerStreamingService<super::CreateTableRequest>
+                        for CreateTableSvc<T>
+                    {
                         type Response = super::TableProgress;
                         type ResponseStream = T::CreateTableStream;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::ResponseStream>,
-                            tonic::Status,
-                        >;
+                        type Future =
+                            BoxFuture<tonic::Response<Self::ResponseStream>, tonic::Status>;
                         fn call(
                             &mut self,
                             request: tonic::Request<super::CreateTableRequest>,
                         ) -> Self::Future {
                             let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Catalog>::create_table(&inner, request).await
-                            };
+                            let fut =
+                                async move { <T as Catalog>::create_table(&inner, request).await };
                             Box::pin(fut)
                         }
                     }
@@ -1505,24 +1294,21 @@ pub mod catalog_server {
                 "/fulmar.v1.Catalog/RefreshTable" => {
                     #[allow(non_camel_case_types)]
                     struct RefreshTableSvc<T: Catalog>(pub Arc<T>);
-                    impl<
-                        T: Catalog,
-                    > tonic::server::ServerStreamingService<super::RefreshTableRequest>
-                    for RefreshTableSvc<T> {
+                    impl<T: Catalog>
+                        tonic::server::ServerStreamingService<super::RefreshTableRequest>
+                        for RefreshTableSvc<T>
+                    {
                         type Response = super::TableProgress;
                         type ResponseStream = T::RefreshTableStream;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::ResponseStream>,
-                            tonic::Status,
-                        >;
+                        type Future =
+                            BoxFuture<tonic::Response<Self::ResponseStream>, tonic::Status>;
                         fn call(
                             &mut self,
                             request: tonic::Request<super::RefreshTableRequest>,
                         ) -> Self::Future {
                             let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Catalog>::refresh_table(&inner, request).await
-                            };
+                            let fut =
+                                async move { <T as Catalog>::refresh_table(&inner, request).await };
                             Box::pin(fut)
                         }
                     }
@@ -1551,24 +1337,20 @@ pub mod catalog_server {
                 "/fulmar.v1.Catalog/AdoptTable" => {
                     #[allow(non_camel_case_types)]
                     struct AdoptTableSvc<T: Catalog>(pub Arc<T>);
-                    impl<
-                        T: Catalog,
-                    > tonic::server::ServerStreamingService<super::AdoptTableRequest>
-                    for AdoptTableSvc<T> {
+                    impl<T: Catalog> tonic::server::ServerStreamingService<super::AdoptTableRequest>
+                        for AdoptTableSvc<T>
+                    {
                         type Response = super::TableProgress;
                         type ResponseStream = T::AdoptTableStream;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::ResponseStream>,
-                            tonic::Status,
-                        >;
+                        type Future =
+                            BoxFuture<tonic::Response<Self::ResponseStream>, tonic::Status>;
                         fn call(
                             &mut self,
                             request: tonic::Request<super::AdoptTableRequest>,
                         ) -> Self::Future {
                             let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Catalog>::adopt_table(&inner, request).await
-                            };
+                            let fut =
+                                async move { <T as Catalog>::adopt_table(&inner, request).await };
                             Box::pin(fut)
                         }
                     }
@@ -1597,21 +1379,16 @@ pub mod catalog_server {
                 "/fulmar.v1.Catalog/DropTable" => {
                     #[allow(non_camel_case_types)]
                     struct DropTableSvc<T: Catalog>(pub Arc<T>);
-                    impl<T: Catalog> tonic::server::UnaryService<super::DropTableRequest>
-                    for DropTableSvc<T> {
+                    impl<T: Catalog> tonic::server::UnaryService<super::DropTableRequest> for DropTableSvc<T> {
                         type Response = super::DropTableResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
+                        type Future = BoxFuture<tonic::Response<Self::Response>, tonic::Status>;
                         fn call(
                             &mut self,
                             request: tonic::Request<super::DropTableRequest>,
                         ) -> Self::Future {
                             let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Catalog>::drop_table(&inner, request).await
-                            };
+                            let fut =
+                                async move { <T as Catalog>::drop_table(&inner, request).await };
                             Box::pin(fut)
                         }
                     }
@@ -1640,24 +1417,20 @@ pub mod catalog_server {
                 "/fulmar.v1.Catalog/ListFiles" => {
                     #[allow(non_camel_case_types)]
                     struct ListFilesSvc<T: Catalog>(pub Arc<T>);
-                    impl<
-                        T: Catalog,
-                    > tonic::server::ServerStreamingService<super::ListFilesRequest>
-                    for ListFilesSvc<T> {
+                    impl<T: Catalog> tonic::server::ServerStreamingService<super::ListFilesRequest>
+                        for ListFilesSvc<T>
+                    {
                         type Response = super::ListFilesResponse;
                         type ResponseStream = T::ListFilesStream;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::ResponseStream>,
-                            tonic::Status,
-                        >;
+                        type Future =
+                            BoxFuture<tonic::Response<Self::ResponseStream>, tonic::Status>;
                         fn call(
                             &mut self,
                             request: tonic::Request<super::ListFilesRequest>,
                         ) -> Self::Future {
                             let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Catalog>::list_files(&inner, request).await
-                            };
+                            let fut =
+                                async move { <T as Catalog>::list_files(&inner, request).await };
                             Box::pin(fut)
                         }
                     }
@@ -1686,15 +1459,9 @@ pub mod catalog_server {
                 "/fulmar.v1.Catalog/ListSnapshots" => {
                     #[allow(non_camel_case_types)]
                     struct ListSnapshotsSvc<T: Catalog>(pub Arc<T>);
-                    impl<
-                        T: Catalog,
-                    > tonic::server::UnaryService<super::ListSnapshotsRequest>
-                    for ListSnapshotsSvc<T> {
+                    impl<T: Catalog> tonic::server::UnaryService<super::ListSnapshotsRequest> for ListSnapshotsSvc<T> {
                         type Response = super::ListSnapshotsResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
+                        type Future = BoxFuture<tonic::Response<Self::Response>, tonic::Status>;
                         fn call(
                             &mut self,
                             request: tonic::Request<super::ListSnapshotsRequest>,
@@ -1731,23 +1498,16 @@ pub mod catalog_server {
                 "/fulmar.v1.Catalog/RecordQuery" => {
                     #[allow(non_camel_case_types)]
                     struct RecordQuerySvc<T: Catalog>(pub Arc<T>);
-                    impl<
-                        T: Catalog,
-                    > tonic::server::UnaryService<super::RecordQueryRequest>
-                    for RecordQuerySvc<T> {
+                    impl<T: Catalog> tonic::server::UnaryService<super::RecordQueryRequest> for RecordQuerySvc<T> {
                         type Response = super::RecordQueryResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
+                        type Future = BoxFuture<tonic::Response<Self::Response>, tonic::Status>;
                         fn call(
                             &mut self,
                             request: tonic::Request<super::RecordQueryRequest>,
                         ) -> Self::Future {
                             let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Catalog>::record_query(&inner, request).await
-                            };
+                            let fut =
+                                async move { <T as Catalog>::record_query(&inner, request).await };
                             Box::pin(fut)
                         }
                     }
@@ -1776,23 +1536,16 @@ pub mod catalog_server {
                 "/fulmar.v1.Catalog/RecordReport" => {
                     #[allow(non_camel_case_types)]
                     struct RecordReportSvc<T: Catalog>(pub Arc<T>);
-                    impl<
-                        T: Catalog,
-                    > tonic::server::UnaryService<super::RecordReportRequest>
-                    for RecordReportSvc<T> {
+                    impl<T: Catalog> tonic::server::UnaryService<super::RecordReportRequest> for RecordReportSvc<T> {
                         type Response = super::RecordReportResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
+                        type Future = BoxFuture<tonic::Response<Self::Response>, tonic::Status>;
                         fn call(
                             &mut self,
                             request: tonic::Request<super::RecordReportRequest>,
                         ) -> Self::Future {
                             let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Catalog>::record_report(&inner, request).await
-                            };
+                            let fut =
+                                async move { <T as Catalog>::record_report(&inner, request).await };
                             Box::pin(fut)
                         }
                     }
@@ -1821,24 +1574,18 @@ pub mod catalog_server {
                 "/fulmar.v1.Catalog/ReadLog" => {
                     #[allow(non_camel_case_types)]
                     struct ReadLogSvc<T: Catalog>(pub Arc<T>);
-                    impl<
-                        T: Catalog,
-                    > tonic::server::ServerStreamingService<super::ReadLogRequest>
-                    for ReadLogSvc<T> {
+                    impl<T: Catalog> tonic::server::ServerStreamingService<super::ReadLogRequest> for ReadLogSvc<T> {
                         type Response = super::ReadLogResponse;
                         type ResponseStream = T::ReadLogStream;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::ResponseStream>,
-                            tonic::Status,
-                        >;
+                        type Future =
+                            BoxFuture<tonic::Response<Self::ResponseStream>, tonic::Status>;
                         fn call(
                             &mut self,
                             request: tonic::Request<super::ReadLogRequest>,
                         ) -> Self::Future {
                             let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as Catalog>::read_log(&inner, request).await
-                            };
+                            let fut =
+                                async move { <T as Catalog>::read_log(&inner, request).await };
                             Box::pin(fut)
                         }
                     }
@@ -1864,25 +1611,19 @@ pub mod catalog_server {
                     };
                     Box::pin(fut)
                 }
-                _ => {
-                    Box::pin(async move {
-                        let mut response = http::Response::new(
-                            tonic::body::Body::default(),
-                        );
-                        let headers = response.headers_mut();
-                        headers
-                            .insert(
-                                tonic::Status::GRPC_STATUS,
-                                (tonic::Code::Unimplemented as i32).into(),
-                            );
-                        headers
-                            .insert(
-                                http::header::CONTENT_TYPE,
-                                tonic::metadata::GRPC_CONTENT_TYPE,
-                            );
-                        Ok(response)
-                    })
-                }
+                _ => Box::pin(async move {
+                    let mut response = http::Response::new(tonic::body::Body::default());
+                    let headers = response.headers_mut();
+                    headers.insert(
+                        tonic::Status::GRPC_STATUS,
+                        (tonic::Code::Unimplemented as i32).into(),
+                    );
+                    headers.insert(
+                        http::header::CONTENT_TYPE,
+                        tonic::metadata::GRPC_CONTENT_TYPE,
+                    );
+                    Ok(response)
+                }),
             }
         }
     }
@@ -1903,4 +1644,69 @@ pub mod catalog_server {
     impl<T> tonic::server::NamedService for CatalogServer<T> {
         const NAME: &'static str = SERVICE_NAME;
     }
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct TicketPayload {
+    #[prost(sfixed64, tag = "1")]
+    pub expires_unix_ms: i64,
+    #[prost(string, tag = "2")]
+    pub query_id: ::prost::alloc::string::String,
+    #[prost(string, tag = "3")]
+    pub ticket_id: ::prost::alloc::string::String,
+    #[prost(string, tag = "4")]
+    pub principal: ::prost::alloc::string::String,
+    #[prost(oneof = "ticket_payload::Work", tags = "5, 6")]
+    pub work: ::core::option::Option<ticket_payload::Work>,
+}
+/// Nested message and enum types in `TicketPayload`.
+pub mod ticket_payload {
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
+    pub enum Work {
+        #[prost(message, tag = "5")]
+        Scan(super::ScanWork),
+        #[prost(message, tag = "6")]
+        Statement(super::StatementWork),
+    }
+}
+/// Scan these files: any Flight server can serve it.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ScanWork {
+    #[prost(message, optional, tag = "1")]
+    pub table: ::core::option::Option<TableName>,
+    #[prost(int64, tag = "2")]
+    pub snapshot_id: i64,
+    #[prost(message, repeated, tag = "3")]
+    pub tasks: ::prost::alloc::vec::Vec<ScanTask>,
+    /// datafusion-proto bytes of \[Projection\] ScanExec, whose leaf has no tasks.
+    #[prost(bytes = "vec", tag = "4")]
+    pub fragment: ::prost::alloc::vec::Vec<u8>,
+    /// Arrow IPC message of the schema that was promised.
+    #[prost(bytes = "vec", tag = "5")]
+    pub output_schema: ::prost::alloc::vec::Vec<u8>,
+    /// Rows of the result to leave out: where a broken stream goes on.
+    #[prost(uint64, tag = "6")]
+    pub skip_rows: u64,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TableSnapshot {
+    #[prost(message, optional, tag = "1")]
+    pub table: ::core::option::Option<TableName>,
+    #[prost(int64, tag = "2")]
+    pub snapshot_id: i64,
+}
+/// Run this statement: any planner can serve it.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct StatementWork {
+    #[prost(string, tag = "1")]
+    pub sql: ::prost::alloc::string::String,
+    /// Arrow IPC stream of one row of parameters; empty without parameters.
+    #[prost(bytes = "vec", tag = "2")]
+    pub parameters: ::prost::alloc::vec::Vec<u8>,
+    #[prost(map = "string, string", tag = "3")]
+    pub options:
+        ::std::collections::HashMap<::prost::alloc::string::String, ::prost::alloc::string::String>,
+    #[prost(message, repeated, tag = "4")]
+    pub snapshots: ::prost::alloc::vec::Vec<TableSnapshot>,
+    #[prost(bytes = "vec", tag = "5")]
+    pub output_schema: ::prost::alloc::vec::Vec<u8>,
 }
