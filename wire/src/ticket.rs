@@ -72,11 +72,13 @@ pub enum TicketError {
 impl Categorized for TicketError {
     fn category(&self) -> Category {
         match self {
-            Self::TooLarge { .. } | Self::NotATicket | Self::Version { .. } => Category::Invalid,
+            Self::TooLarge { .. }
+            | Self::NotATicket
+            | Self::Version { .. }
+            | Self::Malformed(_) => Category::Invalid,
             Self::UnknownKey { .. } | Self::Forged | Self::Expired { .. } => {
                 Category::Unauthenticated
             }
-            Self::Malformed(_) => Category::Invalid,
         }
     }
 }
