@@ -1646,6 +1646,27 @@ pub mod catalog_server {
     }
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ScanSpec {
+    #[prost(message, optional, tag = "1")]
+    pub table: ::core::option::Option<TableName>,
+    /// Arrow IPC message of the table's schema, with field ids.
+    #[prost(bytes = "vec", tag = "2")]
+    pub schema: ::prost::alloc::vec::Vec<u8>,
+    #[prost(enumeration = "ColumnMapping", tag = "3")]
+    pub mapping: i32,
+    /// Positions in the table's schema, in output order.
+    #[prost(uint32, repeated, tag = "4")]
+    pub projection: ::prost::alloc::vec::Vec<u32>,
+    /// A datafusion-proto PhysicalExprNode over the table's schema; missing without a filter.
+    #[prost(bytes = "vec", optional, tag = "5")]
+    pub filter: ::core::option::Option<::prost::alloc::vec::Vec<u8>>,
+    #[prost(message, optional, tag = "6")]
+    pub predicate: ::core::option::Option<Predicate>,
+    /// Rows that each partition returns at most; missing without a limit.
+    #[prost(uint64, optional, tag = "7")]
+    pub limit: ::core::option::Option<u64>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct TicketPayload {
     #[prost(sfixed64, tag = "1")]
     pub expires_unix_ms: i64,

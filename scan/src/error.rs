@@ -1,0 +1,77 @@
+//! What can go wrong in a scan, by what the caller can do about it.
+
+use datafusion::error::DataFusionError;
+use model::TableName;
+use wire::{Categorized, Category};
+
+/// An error of a scan. Each names the file, table or column it is about.
+#[derive(Debug, thiserror::Error)]
+pub enum ScanError {
+    /// A plan fragment that cannot be encoded or decoded.
+    #[error("plan fragment: {0}")]
+    Fragment(String),
+    /// A plan was executed in a process that installed no runner.
+    #[error("table {0}: no runner of scan tasks is installed in this session")]
+    NoRunner(TableName),
+    /// A filter that failed on a row, such as a division by zero.
+    #[error("table {table}: filter: {reason}")]
+    Filter {
+        /// The table.
+        table: TableName,
+        /// What the filter said.
+        reason: String,
+    },
+}
+
+impl ScanError {
+    /// The error as plans carry it.
+    pub fn into_datafusion(self) -> DataFusionError {
+        DataFusionError::External(Box::new(self))
+    }
+}
+
+impl From<ScanError> for DataFusionError {
+    fn from(error: ScanError) -> Self {
+        error.into_datafusion()
+    }
+}
+
+impl Categorized for ScanError {
+    fn category(&self) -> Category {
+        match self {
+            Self::Fragment(_) | Self::Filter { .. } => Category::Invalid,
+            Self::NoRunner(_) => Category::Internal,
+        }
+    }
+}
+
+/// The category of an error that came out of a plan with scans in it: that of the scan's own error
+/// when there is one inside, otherwise by the kind of engine error.
+pub fn category_of(error: &DataFusionError) -> Category {
+    if let Some(scan) = find_scan_error(error) {
+        return scan.category();
+    }
+    match error.find_root() {
+        DataFusionError::ResourcesExhausted(_) => Category::Exhausted,
+        DataFusionError::NotImplemented(_) => Category::Unsupported,
+        DataFusionError::Internal(_) | DataFusionError::External(_) => Category::Internal,
+        _ => Category::Invalid,
+    }
+}
+
+fn find_scan_error(error: &DataFusionError) -> Option<&ScanError> {
+    let mut source: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(current) = source {
+        if let Some(scan) = current.downcast_ref() {
+            return Some(scan);
+        }
+        // External errors answer `source` with the source of what they hold, not with it.
+        if let Some(DataFusionError::External(inner)) = current.downcast_ref()
+            && let Some(scan) = inner.downcast_ref()
+        {
+            return Some(scan);
+        }
+        source = current.source();
+    }
+    None
+}

@@ -1,0 +1,1 @@
+//! What the pruner understands of a filter.
