@@ -1,1 +1,40 @@
-//! Placeholder.
+//! Object stores by URL, counted reads, and what Parquet footers say: schemas, bounds and page indexes.
+//!
+//! Both the catalog and the scan stand on this crate. It decides nothing about which data to read and
+//! decodes no data page. Every byte of a data file is read through a [`Ledger`].
+
+mod url;
+
+pub mod error;
+pub mod location;
+pub mod open;
+pub mod profile;
+
+pub mod fetched;
+pub mod ledger;
+
+pub mod footer;
+pub mod page_index;
+
+pub mod columns;
+pub mod infer;
+pub mod widen;
+
+pub mod bounds;
+mod value;
+
+pub mod hive;
+
+pub use bounds::{file_bounds, row_group_bounds};
+pub use columns::{FileColumn, FileColumns, match_columns};
+pub use error::StoreError;
+pub use fetched::Fetched;
+pub use footer::{Footer, FooterHint, read_footer};
+pub use infer::{Merger, arrow_schema};
+pub use ledger::{Entry, Ledger, Suffix};
+pub use location::{Location, version_of};
+pub use open::Stores;
+pub use page_index::{
+    ChunkIndex, IndexesWanted, PageIndexes, page_bounds, page_rows, read_page_indexes,
+};
+pub use profile::{StoreProfile, coalesce};

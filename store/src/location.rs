@@ -1,0 +1,99 @@
+//! A place in a store, and the version of what lies there.
+
+use std::fmt;
+use std::sync::Arc;
+
+use chrono::SecondsFormat;
+use object_store::path::Path;
+use object_store::{ObjectMeta, ObjectStore};
+
+use crate::error::StoreError;
+use crate::profile::StoreProfile;
+
+/// A file, folder or prefix in a store. Cheap to clone.
+#[derive(Clone)]
+pub struct Location {
+    /// The store, for listing and writing. Data files are read through a [`crate::Ledger`] only.
+    pub store: Arc<dyn ObjectStore>,
+    /// The name in the store.
+    pub path: Path,
+    /// The full URL in its one form.
+    pub url: String,
+    /// The same store without retries of its own, so that the ledger counts every request.
+    pub(crate) reader: Arc<dyn ObjectStore>,
+    /// The store's part of the URL.
+    pub(crate) root: Arc<str>,
+}
+
+impl Location {
+    /// Another place in the same store, such as one that a listing gave.
+    #[must_use]
+    pub fn at(&self, path: Path) -> Self {
+        Self {
+            url: format!("{}/{path}", self.root),
+            path,
+            ..self.clone()
+        }
+    }
+
+    /// The place `relative` (names joined by `/`) within this folder.
+    ///
+    /// # Errors
+    /// When a name cannot be one in a store: empty, `.` or `..`.
+    pub fn join(&self, relative: &str) -> Result<Self, StoreError> {
+        let path = format!("{}/{relative}", self.path);
+        let path = Path::parse(&path).map_err(|error| StoreError::InvalidUrl {
+            url: format!("{}/{relative}", self.url),
+            reason: error.to_string(),
+        })?;
+        Ok(self.at(path))
+    }
+
+    /// The names below this folder, or `None` when `path` lies elsewhere.
+    pub fn relative<'a>(&self, path: &'a Path) -> Option<&'a str> {
+        let rest = path.as_ref().strip_prefix(self.path.as_ref())?;
+        if self.path.as_ref().is_empty() {
+            return Some(rest);
+        }
+        rest.strip_prefix('/')
+    }
+
+    /// How to read from this store.
+    pub fn profile(&self) -> StoreProfile {
+        StoreProfile::of(&self.url)
+    }
+}
+
+impl fmt::Debug for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Location").field(&self.url).finish()
+    }
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.url)
+    }
+}
+
+/// Begins a version that is a modification time, so that it is never sent as an etag.
+const MODIFIED: &str = "modified ";
+
+/// The version of an object as [`model::DataFile`] keeps it: its etag or, where the store has none, its
+/// modification time.
+pub fn version_of(meta: &ObjectMeta) -> String {
+    match &meta.e_tag {
+        Some(etag) => etag.clone(),
+        None => {
+            let time = meta
+                .last_modified
+                .to_rfc3339_opts(SecondsFormat::Micros, true);
+            format!("{MODIFIED}{time}")
+        }
+    }
+}
+
+/// The etag in a version, when it is one.
+pub(crate) fn etag(version: &str) -> Option<&str> {
+    (!version.starts_with(MODIFIED)).then_some(version)
+}

@@ -1,0 +1,197 @@
+//! Opens stores by URL and keeps one per scheme and authority. Credentials and endpoints come from the
+//! usual environment variables (`AWS_*`, `GOOGLE_*`, `AZURE_*`).
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use object_store::aws::AmazonS3Builder;
+use object_store::azure::MicrosoftAzureBuilder;
+use object_store::gcp::GoogleCloudStorageBuilder;
+use object_store::local::LocalFileSystem;
+use object_store::memory::InMemory;
+use object_store::path::Path;
+use object_store::{ObjectStore, RetryConfig};
+
+use crate::error::StoreError;
+use crate::location::Location;
+use crate::url::{self, Split};
+
+/// All object stores of a process. Cheap to clone; clones share their stores.
+#[derive(Clone, Default)]
+pub struct Stores {
+    opened: Arc<Mutex<HashMap<String, Opened>>>,
+}
+
+#[derive(Clone)]
+struct Opened {
+    store: Arc<dyn ObjectStore>,
+    reader: Arc<dyn ObjectStore>,
+    root: Arc<str>,
+}
+
+impl Stores {
+    /// Stores that take their credentials and endpoints from the environment when they are first used.
+    pub fn from_env() -> Self {
+        Self::default()
+    }
+
+    /// The place that a URL or local path names. Nothing is asked of the store yet.
+    ///
+    /// Local paths, `file://`, `memory://`, `s3://`, `gs://`, `az://` and `abfs[s]://` are known.
+    ///
+    /// # Errors
+    /// When the URL cannot be understood or the store's settings are wrong.
+    pub fn resolve(&self, url: &str) -> Result<Location, StoreError> {
+        let invalid = |reason: String| StoreError::InvalidUrl {
+            url: url.to_owned(),
+            reason,
+        };
+        let split = url::split(url).map_err(invalid)?;
+        let path = Path::parse(&split.key).map_err(|error| invalid(error.to_string()))?;
+        let opened = self.open(&split)?;
+        Ok(Location {
+            url: format!("{}/{path}", opened.root),
+            path,
+            store: opened.store,
+            reader: opened.reader,
+            root: opened.root,
+        })
+    }
+
+    fn open(&self, split: &Split) -> Result<Opened, StoreError> {
+        let root = split.root();
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = opened.get(&root) {
+            return Ok(known.clone());
+        }
+        let failed = |error: object_store::Error| StoreError::InvalidUrl {
+            url: root.clone(),
+            reason: error.to_string(),
+        };
+        let fresh = open_pair(split).map_err(failed)?;
+        opened.insert(root, fresh.clone());
+        Ok(fresh)
+    }
+}
+
+impl fmt::Debug for Stores {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        f.debug_set().entries(opened.keys()).finish()
+    }
+}
+
+fn open_pair(split: &Split) -> Result<Opened, object_store::Error> {
+    let root = split.root().into();
+    let same = |store: Arc<dyn ObjectStore>, root| Opened {
+        reader: Arc::clone(&store),
+        store,
+        root,
+    };
+    match split.scheme.as_str() {
+        "file" => Ok(same(Arc::new(LocalFileSystem::new()), root)),
+        "memory" => Ok(same(Arc::new(InMemory::new()), root)),
+        _ => Ok(Opened {
+            store: open_remote(split, RetryConfig::default())?,
+            reader: open_remote(split, no_retries())?,
+            root,
+        }),
+    }
+}
+
+fn open_remote(
+    split: &Split,
+    retry: RetryConfig,
+) -> Result<Arc<dyn ObjectStore>, object_store::Error> {
+    let url = split.root();
+    match split.scheme.as_str() {
+        "s3" => {
+            let mut builder = AmazonS3Builder::from_env().with_url(url).with_retry(retry);
+            if plain_http(&["AWS_ENDPOINT", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"]) {
+                builder = builder.with_allow_http(true);
+            }
+            Ok(Arc::new(builder.build()?))
+        }
+        "gs" => {
+            let builder = GoogleCloudStorageBuilder::from_env();
+            Ok(Arc::new(builder.with_url(url).with_retry(retry).build()?))
+        }
+        _ => {
+            let mut builder = MicrosoftAzureBuilder::from_env()
+                .with_url(url)
+                .with_retry(retry);
+            if plain_http(&["AZURE_ENDPOINT", "AZURE_STORAGE_ENDPOINT"]) {
+                builder = builder.with_allow_http(true);
+            }
+            Ok(Arc::new(builder.build()?))
+        }
+    }
+}
+
+/// Whoever sets an endpoint to `http://` means it; no second switch is asked for.
+fn plain_http(variables: &[&str]) -> bool {
+    let plain = |name: &&str| std::env::var(name).is_ok_and(|url| url.starts_with("http://"));
+    variables.iter().any(|name| plain(name))
+}
+
+fn no_retries() -> RetryConfig {
+    RetryConfig {
+        max_retries: 0,
+        ..RetryConfig::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_store_is_kept_per_scheme_and_authority() {
+        let stores = Stores::from_env();
+        let a = stores.resolve("memory:///a").unwrap();
+        let b = stores.resolve("memory:///b/c").unwrap();
+        assert!(Arc::ptr_eq(&a.store, &b.store));
+        assert_eq!(b.at(a.path.clone()).url, "memory:///a");
+        assert_eq!(a.join("x y/%z").unwrap().url, "memory:///a/x y/%z");
+        assert_eq!(a.relative(&Path::from("a/x/y")), Some("x/y"));
+        assert_eq!(a.relative(&Path::from("ab/x")), None);
+        assert!(a.join("../b").is_err());
+    }
+
+    #[tokio::test]
+    async fn odd_names_reach_the_file_they_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let stores = Stores::from_env();
+        for name in [
+            "a b",
+            "100%",
+            "a%20b",
+            "k=ü€",
+            "q?x#y",
+            "plus+&'\"",
+            "file.parquet#",
+        ] {
+            let path = folder.path().join("x=1 2").join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(&path, name).unwrap();
+            let location = stores.resolve(path.to_str().unwrap()).unwrap();
+            let again = stores.resolve(&location.url).unwrap();
+            assert_eq!(again.url, location.url);
+            let found = again
+                .store
+                .get_opts(&again.path, object_store::GetOptions::new())
+                .await;
+            let bytes = found.unwrap().bytes().await.unwrap();
+            assert_eq!(bytes, name.as_bytes(), "{}", location.url);
+        }
+        let folder = stores.resolve(folder.path().to_str().unwrap()).unwrap();
+        let listed = folder
+            .store
+            .list_with_delimiter(Some(&folder.path))
+            .await
+            .unwrap();
+        let prefix = listed.common_prefixes.first().unwrap();
+        assert_eq!(folder.relative(prefix), Some("x=1 2"));
+    }
+}
