@@ -5,6 +5,7 @@
 pub mod category;
 pub mod channel;
 pub mod convert;
+pub mod flight;
 pub mod schema;
 pub mod serve;
 pub mod status;
