@@ -7,6 +7,7 @@ pub mod channel;
 pub mod convert;
 pub mod flight;
 pub mod schema;
+pub mod seal;
 pub mod serve;
 pub mod status;
 pub mod ticket;

@@ -96,7 +96,7 @@ pub struct KeyError {
 /// The signing keys: the first signs, all are accepted, so that keys can be rotated.
 #[derive(Clone)]
 pub struct TicketKeys {
-    keys: Vec<(String, Hmac<Sha256>)>,
+    pub(crate) keys: Vec<(String, Hmac<Sha256>)>,
 }
 
 impl fmt::Debug for TicketKeys {
