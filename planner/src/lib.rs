@@ -1,14 +1,18 @@
 //! The planner: from SQL to endpoints, and the coordinator for the statements that are more than a
 //! scan. [`Engine`] is what the Flight SQL service calls; nothing in it knows Flight SQL messages.
 
+mod flight_sql;
+
 pub mod config;
 pub mod engine;
 pub mod error;
+pub mod serve;
 pub mod session;
 pub mod stream;
 
 pub use config::{EndpointMode, PlannerConfig};
 pub use engine::{Endpoint, Engine, Prepared, QueryPlan, Statement};
 pub use error::PlannerError;
+pub use serve::{PlannerServeError, serve};
 pub use session::Session;
 pub use stream::{Report, ResultStream};

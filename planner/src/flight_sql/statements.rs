@@ -1,0 +1,249 @@
+//! Statements, prepared or not: planned into a `FlightInfo`, or run at once when they change something.
+
+use arrow::array::RecordBatch;
+use arrow::compute::concat_batches;
+use arrow::datatypes::Schema;
+use arrow_flight::sql::ActionCreatePreparedStatementResult;
+use arrow_flight::{FlightDescriptor, FlightInfo};
+use bytes::Bytes;
+use futures::TryStreamExt;
+
+use super::handle::Handle;
+use super::service::FlightSql;
+use super::{flight_info, parameters};
+use crate::engine::{Prepared, Statement};
+use crate::error::PlannerError;
+use crate::session::Session;
+
+/// Most rows of parameters that one query can be run with: each has endpoints of its own.
+const MAX_QUERY_ROWS: usize = 64;
+
+/// What a small result that is there already is sealed for.
+pub(crate) const RESULT_PURPOSE: &str = "result";
+
+impl FlightSql {
+    /// Prepares a statement. Queries have a dataset schema; for what changes something it is empty,
+    /// which is how clients tell the two apart.
+    pub(crate) async fn prepare(
+        &self,
+        session: &Session,
+        sql: String,
+    ) -> Result<ActionCreatePreparedStatementResult, PlannerError> {
+        let prepared = self.engine.prepare(session, &sql).await?;
+        let (dataset_schema, parameters) = match &prepared {
+            Prepared::Query { schema, parameters } => {
+                (flight_info::schema_bytes(schema)?, parameters)
+            }
+            Prepared::Command { parameters } => (Bytes::new(), parameters),
+        };
+        let parameter_schema = if parameters.fields().is_empty() {
+            Bytes::new()
+        } else {
+            flight_info::schema_bytes(parameters)?
+        };
+        let handle = Handle {
+            sql,
+            parameters: None,
+        };
+        Ok(ActionCreatePreparedStatementResult {
+            prepared_statement_handle: handle.seal(&self.keys)?,
+            dataset_schema,
+            parameter_schema,
+        })
+    }
+
+    /// The schema of a statement's rows, without running anything.
+    pub(crate) async fn schema_of(
+        &self,
+        session: &Session,
+        sql: &str,
+    ) -> Result<Schema, PlannerError> {
+        Ok(match self.engine.prepare(session, sql).await? {
+            Prepared::Query { schema, .. } => schema.as_ref().clone(),
+            Prepared::Command { .. } => Schema::empty(),
+        })
+    }
+
+    /// Plans a query, for each row of its parameters; several rows give the results one after
+    /// another. What changes something is run here and now: clients that send it this way often never
+    /// fetch the result.
+    pub(crate) async fn execute(
+        &self,
+        session: &Session,
+        handle: Handle,
+        descriptor: FlightDescriptor,
+    ) -> Result<FlightInfo, PlannerError> {
+        if self.changes_something(session, &handle.sql).await? {
+            return self.run_now(session, handle, descriptor).await;
+        }
+        let statements = bound(&handle);
+        check_rows(session, statements.len())?;
+        let expires = self.expires();
+        let mut plans = Vec::with_capacity(statements.len());
+        for statement in statements {
+            plans.push(self.engine.plan(session, statement).await?);
+        }
+        flight_info::of_plans(plans, descriptor, expires)
+    }
+
+    /// Runs a statement once for each row of its parameters; gives the rows it changed in all.
+    pub(crate) async fn update(
+        &self,
+        session: Session,
+        handle: Handle,
+    ) -> Result<i64, PlannerError> {
+        let engine = self.engine.clone();
+        // What was begun is finished even when the client goes away.
+        finish(async move {
+            let mut changed = 0;
+            for statement in bound(&handle) {
+                changed += engine.execute_update(&session, statement).await?.max(0);
+            }
+            Ok(changed)
+        })
+        .await
+    }
+
+    async fn changes_something(&self, session: &Session, sql: &str) -> Result<bool, PlannerError> {
+        if reads(sql) {
+            return Ok(false);
+        }
+        let prepared = self.engine.prepare(session, sql).await?;
+        Ok(matches!(prepared, Prepared::Command { .. }))
+    }
+
+    /// Runs a statement and seals its rows, of which there are few, into the ticket.
+    async fn run_now(
+        &self,
+        session: &Session,
+        handle: Handle,
+        descriptor: FlightDescriptor,
+    ) -> Result<FlightInfo, PlannerError> {
+        let (engine, session) = (self.engine.clone(), session.clone());
+        let rows = finish(async move {
+            let mut batches: Vec<RecordBatch> = Vec::new();
+            let mut schema = None;
+            for statement in bound(&handle) {
+                let plan = engine.plan(&session, statement).await?;
+                for endpoint in &plan.endpoints {
+                    let result = engine.do_get(&endpoint.ticket).await?;
+                    batches.extend(result.batches.try_collect::<Vec<_>>().await?);
+                }
+                schema = Some(plan.schema);
+            }
+            let schema = schema.unwrap_or_else(|| Schema::empty().into());
+            concat_batches(&schema, &batches)
+                .map_err(|error| PlannerError::Internal(error.to_string()))
+        })
+        .await?;
+        let ticket = self
+            .keys
+            .seal(RESULT_PURPOSE, &parameters::to_ipc(&rows)?)?;
+        flight_info::of_ticket(ticket, &rows.schema(), descriptor)
+    }
+}
+
+/// Runs to the end even when the caller is dropped.
+async fn finish<T: Send + 'static>(
+    work: impl Future<Output = Result<T, PlannerError>> + Send + 'static,
+) -> Result<T, PlannerError> {
+    let done = tokio::spawn(work).await;
+    done.unwrap_or_else(|error| {
+        Err(PlannerError::Internal(format!(
+            "a statement failed: {error}"
+        )))
+    })
+}
+
+fn bound(handle: &Handle) -> Vec<Statement> {
+    let statement = |parameters| Statement {
+        sql: handle.sql.clone(),
+        parameters,
+    };
+    match &handle.parameters {
+        None => vec![statement(None)],
+        Some(rows) => parameters::rows(rows)
+            .map(|row| statement(Some(row)))
+            .collect(),
+    }
+}
+
+fn check_rows(session: &Session, rows: usize) -> Result<(), PlannerError> {
+    if rows > 1 && session.single_endpoint() {
+        return Err(PlannerError::Invalid(format!(
+            "a query with {rows} rows of parameters has {rows} results, endpoints=single allows one"
+        )));
+    }
+    if rows > MAX_QUERY_ROWS {
+        return Err(PlannerError::Exhausted(format!(
+            "a query with {rows} rows of parameters, at most {MAX_QUERY_ROWS} are allowed"
+        )));
+    }
+    Ok(())
+}
+
+/// Whether a statement's first word says that it only reads. Others may still turn out to.
+fn reads(sql: &str) -> bool {
+    let rest = without_comments(sql);
+    let word: String = rest.chars().take_while(char::is_ascii_alphabetic).collect();
+    rest.starts_with('(')
+        || [
+            "SELECT", "WITH", "VALUES", "TABLE", "FROM", "EXPLAIN", "SHOW", "DESCRIBE", "DESC",
+        ]
+        .contains(&word.to_ascii_uppercase().as_str())
+}
+
+/// The statement from its first word on.
+fn without_comments(sql: &str) -> &str {
+    let mut rest = sql.trim_start();
+    loop {
+        let after = if let Some(comment) = rest.strip_prefix("--") {
+            comment.split_once('\n').map(|(_, after)| after)
+        } else if let Some(comment) = rest.strip_prefix("/*") {
+            comment.split_once("*/").map(|(_, after)| after)
+        } else {
+            return rest;
+        };
+        rest = after.unwrap_or_default().trim_start();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_word_tells_queries() {
+        for (sql, expected) in [
+            ("SELECT 1", true),
+            (
+                "  \n-- note\n/* x */ with a as (select 1) select * from a",
+                true,
+            ),
+            ("(SELECT 1)", true),
+            ("EXPLAIN ANALYZE SELECT 1", true),
+            (
+                "CREATE EXTERNAL TABLE t STORED AS PARQUET LOCATION 'x'",
+                false,
+            ),
+            ("drop table t", false),
+            ("SELECTED", false),
+            ("", false),
+            ("-- only a comment", false),
+        ] {
+            assert_eq!(reads(sql), expected, "{sql}");
+        }
+    }
+
+    #[test]
+    fn many_rows_need_many_endpoints() {
+        let mut session = Session::default();
+        assert!(check_rows(&session, 2).is_ok());
+        assert!(check_rows(&session, MAX_QUERY_ROWS + 1).is_err());
+        session
+            .options
+            .insert("endpoints".to_owned(), "single".to_owned());
+        assert!(check_rows(&session, 1).is_ok());
+        assert!(check_rows(&session, 2).is_err());
+    }
+}
