@@ -1,0 +1,91 @@
+//! The commands as a user types them.
+
+use crate::processes::{fulmar, local};
+
+fn run(args: &[&str]) -> (String, String) {
+    let output = fulmar().args(args).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    let (stdout, stderr) = (text(output.stdout), text(output.stderr));
+    assert!(output.status.success(), "{args:?}: {stderr}");
+    (stdout, stderr)
+}
+
+#[test]
+fn the_demo_shows_what_was_skipped_and_ends() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().to_str().unwrap();
+    let (shown, _) = run(&["demo", "--once", "--rows", "24000", "--dir", folder]);
+    for part in ["order_id", "12", "11", "requests", "adbc_driver_flightsql"] {
+        assert!(shown.contains(part), "{part:?} is not in:\n{shown}");
+    }
+}
+
+#[test]
+fn statements_print_tables_csv_and_json() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    fixtures::orders_by_month(&data.join("orders"), 2_400).unwrap();
+    let service = local(dir.path(), &data);
+    let location = service.location();
+    let sql = |args: &[&str]| {
+        let mut all = vec!["sql", "--planner", location.as_str()];
+        all.extend(args);
+        run(&all).0
+    };
+    let select = "SELECT order_id, status IS NULL AS x FROM orders WHERE order_id < 2 ORDER BY 1";
+    assert_eq!(
+        sql(&["--format", "csv", select]),
+        "order_id,x\n0,false\n1,false\n"
+    );
+    assert_eq!(
+        sql(&["--format", "json", select]),
+        "{\"order_id\":0,\"x\":false}\n{\"order_id\":1,\"x\":false}\n"
+    );
+    assert!(
+        sql(&[select]).contains("| 0        | false |"),
+        "{}",
+        sql(&[select])
+    );
+    let report = fulmar()
+        .args(["sql", "--planner", &location, "--report"])
+        .arg("SELECT note FROM orders WHERE order_date = DATE '2024-03-01'")
+        .output()
+        .unwrap();
+    let everything = String::from_utf8([report.stdout, report.stderr].concat()).unwrap();
+    assert!(everything.contains("requests"), "{everything}");
+
+    let table = |args: &[&str]| {
+        let mut all = vec!["table"];
+        all.extend(args);
+        all.extend(["--planner", location.as_str()]);
+        run(&all).0
+    };
+    assert!(table(&["list"]).contains("orders"));
+    assert_eq!(table(&["files", "orders"]).matches(".parquet").count(), 12);
+    assert!(table(&["snapshots", "orders"]).lines().count() >= 1);
+    let metadata = table(&["adopt", "orders"]);
+    assert!(metadata.trim().ends_with(".metadata.json"), "{metadata}");
+    assert!(sql(&["--format", "csv", "SELECT count(*) AS n FROM orders"]).contains("2400"));
+    table(&["drop", "orders"]);
+    assert!(!table(&["list"]).contains("orders"));
+    assert!(
+        data.join("orders/month=2024-01/part-0.parquet").exists(),
+        "files stay"
+    );
+}
+
+#[test]
+fn help_names_every_command() {
+    let (help, _) = run(&["--help"]);
+    for command in [
+        "catalog",
+        "planner",
+        "flight-server",
+        "local",
+        "demo",
+        "sql",
+        "table",
+    ] {
+        assert!(help.contains(command), "{command}");
+    }
+}

@@ -1,0 +1,21 @@
+//! End to end: the real binary as real processes, a Flight SQL client at one end and Parquet files at
+//! the other.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout
+)]
+#![allow(missing_docs)]
+
+mod bad_input;
+mod commands;
+mod counts;
+mod flight;
+mod plain;
+mod processes;
+mod properties;
+mod queries;
+mod same_rows;
+mod tables;
+mod topology;

@@ -1,0 +1,254 @@
+//! Catalog, planner and Flight servers as processes that come, go and die.
+
+use std::collections::BTreeSet;
+
+use crate::flight::Connection;
+use crate::processes::{Cluster, local, wait_for};
+
+const ROWS: u64 = 24_000;
+
+async fn cluster(known: usize, started: usize) -> (tempfile::TempDir, Cluster) {
+    let dir = tempfile::tempdir().unwrap();
+    let orders = dir.path().join("data/orders");
+    fixtures::orders_by_month(&orders, ROWS).unwrap();
+    let cluster = Cluster::start(dir.path(), known, started);
+    let mut connection = Connection::open(&cluster.planner_location()).await;
+    let create = format!(
+        "CREATE EXTERNAL TABLE orders STORED AS PARQUET PARTITIONED BY (month) LOCATION '{}'",
+        orders.display()
+    );
+    connection.update(&create).await.unwrap();
+    (dir, cluster)
+}
+
+/// Asks until every one of the Flight servers is offered as a first location.
+async fn servers_in_use(connection: &mut Connection) -> BTreeSet<String> {
+    let info = connection
+        .info("SELECT order_id FROM orders")
+        .await
+        .unwrap();
+    info.endpoint
+        .iter()
+        .map(|endpoint| endpoint.location[0].uri.clone())
+        .collect()
+}
+
+async fn wait_for_servers(connection: &mut Connection, expected: &BTreeSet<String>) {
+    for _ in 0..300 {
+        if servers_in_use(connection).await == *expected {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+    panic!(
+        "{:?} in use, expected {expected:?}",
+        servers_in_use(connection).await
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn twelve_files_use_all_three_flight_servers() {
+    let (_dir, cluster) = cluster(3, 3).await;
+    let mut connection = Connection::open(&cluster.planner_location()).await;
+    let all = (0..3)
+        .map(|server| cluster.flight_location(server))
+        .collect();
+    wait_for_servers(&mut connection, &all).await;
+    let answer = connection
+        .query("SELECT order_id FROM orders")
+        .await
+        .unwrap();
+    assert_eq!(answer.endpoints.len(), 12);
+    assert_eq!(answer.rows() as u64, ROWS);
+    assert_eq!(answer.served_by.into_iter().collect::<BTreeSet<_>>(), all);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flight_server_that_dies_before_its_ticket_is_used_costs_no_row() {
+    let (_dir, mut cluster) = cluster(3, 3).await;
+    let mut connection = Connection::open(&cluster.planner_location()).await;
+    let all = (0..3)
+        .map(|server| cluster.flight_location(server))
+        .collect();
+    wait_for_servers(&mut connection, &all).await;
+    let info = connection
+        .info("SELECT order_id, note FROM orders")
+        .await
+        .unwrap();
+    cluster.flight_servers[1].take().unwrap().kill();
+    let answer = connection.fetch(info).await.unwrap();
+    assert_eq!(answer.rows() as u64, ROWS);
+    assert!(!answer.served_by.contains(&cluster.flight_location(1)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_reads_only_through_the_planner_loses_no_row_either() {
+    let (_dir, mut cluster) = cluster(3, 3).await;
+    let mut connection = Connection::open(&cluster.planner_location()).await;
+    let mut info = connection
+        .info("SELECT order_id, note FROM orders")
+        .await
+        .unwrap();
+    info.endpoint
+        .iter_mut()
+        .for_each(|endpoint| endpoint.location.clear());
+    cluster.flight_servers[0].take().unwrap().kill();
+    let answer = connection.fetch(info).await.unwrap();
+    assert_eq!(answer.rows() as u64, ROWS);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flight_server_that_starts_later_is_used_without_any_restart() {
+    let (_dir, mut cluster) = cluster(3, 2).await;
+    let mut connection = Connection::open(&cluster.planner_location()).await;
+    let two = (0..2)
+        .map(|server| cluster.flight_location(server))
+        .collect();
+    wait_for_servers(&mut connection, &two).await;
+    cluster.start_flight_server(2);
+    let three = (0..3)
+        .map(|server| cluster.flight_location(server))
+        .collect();
+    wait_for_servers(&mut connection, &three).await;
+    let answer = connection
+        .query("SELECT order_id FROM orders")
+        .await
+        .unwrap();
+    assert_eq!(answer.rows() as u64, ROWS);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn planner_and_catalog_lose_nothing_when_they_are_killed() {
+    let (_dir, mut cluster) = cluster(2, 2).await;
+    let mut connection = Connection::open(&cluster.planner_location()).await;
+    let snapshots = "SELECT snapshot_id FROM system.snapshots WHERE table_name = 'orders'";
+    let before = connection.query(snapshots).await.unwrap().scalar();
+    let info = connection
+        .info("SELECT order_id FROM orders")
+        .await
+        .unwrap();
+    let grouped = "SELECT month, count(*) FROM orders GROUP BY month";
+    let statement = connection.info(grouped).await.unwrap();
+
+    let catalog_address = cluster.catalog.as_ref().unwrap().address().to_owned();
+    let planner_address = cluster.planner.as_ref().unwrap().address().to_owned();
+    cluster.catalog.take().unwrap().kill();
+    cluster.planner.take().unwrap().kill();
+    let answer = connection.fetch(info.clone()).await.unwrap();
+    assert_eq!(
+        answer.rows() as u64,
+        ROWS,
+        "tickets need neither catalog nor planner"
+    );
+
+    cluster.start_catalog(&catalog_address);
+    cluster.start_planner(&planner_address);
+    let mut connection = Connection::open(&cluster.planner_location()).await;
+    assert_eq!(connection.query(snapshots).await.unwrap().scalar(), before);
+    assert_eq!(connection.fetch(info).await.unwrap().rows() as u64, ROWS);
+    assert_eq!(connection.fetch(statement).await.unwrap().rows(), 12);
+    let count = connection
+        .query("SELECT count(*) FROM orders")
+        .await
+        .unwrap();
+    assert_eq!(count.scalar(), ROWS.to_string());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn eight_clients_at_once_all_get_their_rows() {
+    let (_dir, cluster) = cluster(3, 3).await;
+    let location = cluster.planner_location();
+    let clients = (0..8).map(|client: u64| {
+        let location = location.clone();
+        tokio::spawn(async move {
+            let mut connection = Connection::open(&location).await;
+            for _ in 0..5 {
+                let sql = format!("SELECT order_id FROM orders WHERE order_id % 8 = {client}");
+                assert_eq!(
+                    connection.query(&sql).await.unwrap().rows() as u64,
+                    ROWS / 8
+                );
+            }
+        })
+    });
+    for client in clients.collect::<Vec<_>>() {
+        client.await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_table_of_three_hundred_files_is_read_through_at_most_sixteen_endpoints() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    fixtures::orders_many(&data.join("orders"), 30_000, 300).unwrap();
+    let service = local(dir.path(), &data);
+    let mut connection = Connection::open(&service.location()).await;
+    let answer = connection
+        .query("SELECT order_id FROM orders")
+        .await
+        .unwrap();
+    assert!(
+        answer.endpoints.len() <= 16,
+        "{} endpoints",
+        answer.endpoints.len()
+    );
+    assert_eq!(answer.rows(), 30_000);
+    let tasks: usize = answer.reports.iter().map(|report| report.tasks.len()).sum();
+    assert_eq!(tasks, 300, "reports stay per file");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clients_that_read_only_one_endpoint_get_everything_through_it() {
+    let (_dir, cluster) = cluster(2, 2).await;
+    let mut connection = Connection::open(&cluster.planner_location()).await;
+    connection.header("endpoints", "single");
+    let answer = connection
+        .query("SELECT order_id FROM orders")
+        .await
+        .unwrap();
+    assert_eq!(answer.endpoints.len(), 1);
+    assert_eq!(answer.rows() as u64, ROWS);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_process_drains_on_sigterm() {
+    let (_dir, mut cluster) = cluster(1, 1).await;
+    let planner = cluster.planner.take().unwrap();
+    assert!(planner.terminate().success());
+    assert!(
+        cluster.flight_servers[0]
+            .take()
+            .unwrap()
+            .terminate()
+            .success()
+    );
+    assert!(cluster.catalog.take().unwrap().terminate().success());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_start_picks_up_files_that_came_and_went() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    fixtures::orders_by_month(&data.join("orders"), ROWS).unwrap();
+    let first = local(dir.path(), &data);
+    assert!(first.terminate().success());
+
+    std::fs::remove_dir_all(data.join("orders/month=2024-12")).unwrap();
+    fixtures::customers(&data.join("customers"), 100).unwrap();
+    let second = local(dir.path(), &data);
+    let mut connection = Connection::open(&second.location()).await;
+    let months = connection
+        .query("SELECT count(DISTINCT month) FROM orders")
+        .await
+        .unwrap();
+    assert_eq!(months.scalar(), "11");
+    let customers = connection
+        .query("SELECT count(*) FROM customers")
+        .await
+        .unwrap();
+    assert_eq!(customers.scalar(), "100");
+    let log = wait_for("the start to be logged", || {
+        Some(second.log()).filter(|log| log.contains("orders"))
+    });
+    assert!(!log.contains("ERROR"), "{log}");
+}
