@@ -1,0 +1,75 @@
+"""One `fulmar local` for the length of a `with` block. Used by the client tests and by the benchmark.
+
+It owns the process: a bounded wait for its address, and its end by its own pid. It must not know what is asked of it.
+"""
+
+import pathlib
+import signal
+import subprocess
+import time
+
+START_SECONDS = 60
+STOP_SECONDS = 20
+
+
+class LocalServer:
+    """`fulmar local` over a folder of tables, on a free port of the loopback."""
+
+    def __init__(self, binary, data, state):
+        self.binary, self.data, self.state = str(binary), pathlib.Path(data), pathlib.Path(state)
+        self.host = self.port = self.child = None
+
+    @property
+    def uri(self):
+        """Where a Flight SQL client connects."""
+        return f"grpc://{self.host}:{self.port}"
+
+    def __enter__(self):
+        self.state.mkdir(parents=True, exist_ok=True)
+        address_file = self.state / "address"
+        address_file.unlink(missing_ok=True)
+        self.log = open(self.state / "log", "w")
+        flags = ["--data", self.data, "--state", self.state / "catalog", "--listen", "127.0.0.1:0"]
+        self.child = subprocess.Popen(
+            [self.binary, "local", *flags, "--address-file", address_file], stdout=self.log, stderr=subprocess.STDOUT
+        )
+        try:
+            self._wait_for(address_file)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def _wait_for(self, address_file):
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            if self.child.poll() is not None:
+                raise RuntimeError(f"fulmar local ended with {self.child.returncode}: {self.output()}")
+            text = address_file.read_text().strip() if address_file.exists() else ""
+            if text:
+                self.host, port = text.split("://")[-1].rsplit(":", 1)
+                self.port = int(port)
+                return
+            time.sleep(0.02)
+        raise RuntimeError(f"fulmar local wrote no address in {START_SECONDS} s: {self.output()}")
+
+    def output(self):
+        """The end of what the server has printed."""
+        return (self.state / "log").read_text()[-4000:]
+
+    def run(self, *words):
+        """Runs another `fulmar` command to its end; returns what it printed."""
+        out = subprocess.run([self.binary, *map(str, words)], capture_output=True, text=True, timeout=120)
+        if out.returncode:
+            raise RuntimeError(f"fulmar {words} ended with {out.returncode}: {out.stdout}{out.stderr}")
+        return out.stdout
+
+    def __exit__(self, *_):
+        if self.child and self.child.poll() is None:
+            self.child.send_signal(signal.SIGTERM)
+            try:
+                self.child.wait(STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                self.child.kill()
+                self.child.wait()
+        self.log.close()
