@@ -1,5 +1,6 @@
 //! The whole test run, in order: build, Rust tests, manifests, real clients. It must not hold a test itself.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -77,10 +78,30 @@ fn pytest(paths: &Paths, python: &Path, folder: &str) -> Result<String> {
 pub(crate) fn cargo(paths: &Paths) -> Command {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
+    // Cargo describes this package to us in its environment. Build scripts of dependencies (ring's)
+    // watch those variables: handed on, they would rebuild most of the tree at every turn between
+    // `cargo xtask` and plain cargo.
+    for (name, _) in std::env::vars_os().filter(|(name, _)| describes_package(name)) {
+        command.env_remove(name);
+    }
     command
         .current_dir(&paths.root)
         .env("CARGO_TARGET_DIR", &paths.target);
     command
+}
+
+/// Whether `cargo run` sets a variable for the program alone.
+fn describes_package(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    [
+        "CARGO_PKG_",
+        "CARGO_MANIFEST_",
+        "CARGO_BIN_",
+        "CARGO_CRATE_",
+        "CARGO_PRIMARY_",
+    ]
+    .iter()
+    .any(|prefix| name.starts_with(prefix))
 }
 
 /// Sums of the `test result:` lines that test binaries print.
@@ -128,6 +149,27 @@ impl std::fmt::Display for Counts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cargo_started_by_us_is_not_told_of_our_package() {
+        let paths = Paths {
+            root: ".".into(),
+            target: "target".into(),
+        };
+        let removed: Vec<_> = cargo(&paths)
+            .get_envs()
+            .filter(|(_, value)| value.is_none())
+            .map(|(name, _)| name.to_owned())
+            .collect();
+        assert!(
+            removed.iter().any(|name| name == "CARGO_MANIFEST_DIR"),
+            "{removed:?}"
+        );
+        assert!(
+            !removed.iter().any(|name| name == "CARGO_HOME"),
+            "{removed:?}"
+        );
+    }
 
     #[test]
     fn results_of_all_test_binaries_are_summed() {
