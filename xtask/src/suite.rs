@@ -43,9 +43,12 @@ fn build(paths: &Paths) -> Result<String> {
 
 fn rust(paths: &Paths) -> Result<String> {
     let mut counts = Counts::default();
-    run_and_watch(cargo(paths).args(["test", "--workspace"]), |line| {
-        counts.add(line);
-    })
+    run_and_watch(
+        cargo(paths).args(["test", "--workspace", "--no-fail-fast"]),
+        |line| {
+            counts.add(line);
+        },
+    )
     .map_err(|error| error.context(counts.to_string()))?;
     Ok(counts.to_string())
 }
