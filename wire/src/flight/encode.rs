@@ -137,6 +137,8 @@ impl<E: From<EncodeError> + Send + 'static> Encoding<E> {
                 Some(Ok(batch)) => self.slices = slices(batch, TARGET_BYTES),
                 Some(Err(error)) => return Some(Err(error)),
                 None => {
+                    // What the batches came from makes its last entries in the report when it goes.
+                    self.batches = Box::pin(stream::empty());
                     let app_metadata = self.app_metadata.take()?.await;
                     if let Err(error) = self.encoder.end(app_metadata, &mut self.messages) {
                         return Some(Err(error.into()));
