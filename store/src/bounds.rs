@@ -12,6 +12,7 @@ use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use parquet::file::statistics::Statistics;
 
 use crate::columns::{FileColumn, FileColumns};
+use crate::fold::fold;
 use crate::value::{Raw, datum};
 use crate::widen::widens;
 
@@ -212,100 +213,6 @@ pub(crate) fn sound(mut bounds: ColumnBounds) -> ColumnBounds {
 
 fn zeros(lower: &Datum, upper: &Datum) -> bool {
     matches!((lower, upper), (Datum::Float(a), Datum::Float(b)) if *a == 0.0 && *b == 0.0)
-}
-
-/// The bounds over all parts. One part without a bound leaves the whole without it, unless the part
-/// has no value at all.
-pub fn fold(parts: impl IntoIterator<Item = ColumnBounds>) -> ColumnBounds {
-    let mut whole = Folded::default();
-    for part in parts {
-        whole.add(part);
-    }
-    whole.finish()
-}
-
-#[derive(Default)]
-struct Folded {
-    lower: Extreme,
-    upper: Extreme,
-    nulls: Sum,
-    nans: Sum,
-    rows: Sum,
-}
-
-/// An extreme so far: none seen yet, one, or lost.
-#[derive(Default)]
-enum Extreme {
-    #[default]
-    Unseen,
-    Seen(Bound),
-    Lost,
-}
-
-/// A sum so far, from zero; lost when a part is unknown.
-struct Sum(Option<u64>);
-
-impl Default for Sum {
-    fn default() -> Self {
-        Self(Some(0))
-    }
-}
-
-impl Folded {
-    fn add(&mut self, part: ColumnBounds) {
-        let no_value = part.row_count == Some(0) || part.all_null();
-        self.nulls.add(part.null_count);
-        self.nans.add(part.nan_count);
-        self.rows.add(part.row_count);
-        if !no_value {
-            self.lower.add(part.lower, Ordering::Less);
-            self.upper.add(part.upper, Ordering::Greater);
-        }
-    }
-
-    fn finish(self) -> ColumnBounds {
-        ColumnBounds {
-            lower: self.lower.finish(),
-            upper: self.upper.finish(),
-            null_count: self.nulls.0,
-            nan_count: self.nans.0,
-            row_count: self.rows.0,
-        }
-    }
-}
-
-impl Extreme {
-    fn add(&mut self, bound: Option<Bound>, better: Ordering) {
-        *self = match (std::mem::take(self), bound) {
-            (Self::Lost, _) | (_, None) => Self::Lost,
-            (Self::Unseen, Some(bound)) => Self::Seen(bound),
-            (Self::Seen(known), Some(bound)) => match bound.value.compare(&known.value) {
-                None => Self::Lost,
-                Some(Ordering::Equal) => Self::Seen(Bound {
-                    exact: known.exact || bound.exact,
-                    ..known
-                }),
-                Some(order) if order == better => Self::Seen(bound),
-                Some(_) => Self::Seen(known),
-            },
-        };
-    }
-
-    fn finish(self) -> Option<Bound> {
-        match self {
-            Self::Seen(bound) => Some(bound),
-            Self::Unseen | Self::Lost => None,
-        }
-    }
-}
-
-impl Sum {
-    fn add(&mut self, part: Option<u64>) {
-        self.0 = self
-            .0
-            .zip(part)
-            .and_then(|(sum, part)| sum.checked_add(part));
-    }
 }
 
 #[cfg(test)]

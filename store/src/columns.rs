@@ -54,9 +54,12 @@ pub fn match_columns(
     let by_id = mapping == ColumnMapping::ByFieldId && roots.iter().any(|root| root.id.is_some());
     let find = |(position, id): (usize, &FieldId)| {
         let field = table.arrow().fields().get(position)?;
-        let root = roots.iter().find(|root| match by_id {
-            true => root.id == Some(id.0),
-            false => root.name == *field.name(),
+        let root = roots.iter().find(|root| {
+            if by_id {
+                root.id == Some(id.0)
+            } else {
+                root.name == *field.name()
+            }
         })?;
         Some(FileColumn {
             id: *id,

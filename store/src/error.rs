@@ -156,7 +156,7 @@ impl StoreError {
     }
 
     /// A file that contradicts itself.
-    pub(crate) fn corrupt(path: &str, reason: impl ToString) -> Self {
+    pub(crate) fn corrupt(path: &str, reason: impl std::fmt::Display) -> Self {
         Self::Corrupt {
             path: path.to_owned(),
             reason: reason.to_string(),

@@ -8,7 +8,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use model::{ByteSpan, DataFile};
-use parquet::file::metadata::{FooterTail, ParquetMetaData, ParquetMetaDataReader};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{
+    FooterTail, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData,
+};
 
 use crate::error::StoreError;
 use crate::fetched::Fetched;
@@ -170,9 +173,17 @@ fn decode(path: &str, size: u64, footer: &Bytes) -> Result<ParquetMetaData, Stor
     let thrift = footer.len().saturating_sub(8);
     let thrift = footer.get(..thrift).unwrap_or_default();
     let decoded = guarded(path, || ParquetMetaDataReader::decode_metadata(thrift))?;
-    let metadata = decoded.map_err(|error| StoreError::corrupt(path, error))?;
+    let metadata = decoded.map_err(|error| StoreError::corrupt(path, plain(&error)))?;
     check(path, size, &metadata)?;
     Ok(metadata)
+}
+
+/// What the decoder says, without the crate's name before it.
+fn plain(error: &ParquetError) -> String {
+    match error {
+        ParquetError::General(reason) | ParquetError::EOF(reason) => reason.clone(),
+        other => other.to_string(),
+    }
 }
 
 /// Decoders of others' code may panic on bytes that nobody wrote; here that is an error like another.
@@ -235,7 +246,7 @@ fn page_index_span(metadata: &ParquetMetaData) -> Option<ByteSpan> {
     let chunks = metadata
         .row_groups()
         .iter()
-        .flat_map(|group| group.columns());
+        .flat_map(RowGroupMetaData::columns);
     for chunk in chunks {
         let columns = chunk.column_index_offset().zip(chunk.column_index_length());
         let offsets = chunk.offset_index_offset().zip(chunk.offset_index_length());

@@ -108,16 +108,9 @@ fn percent_decode(text: &str) -> String {
     let mut decoded = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((&first, after)) = rest.split_first() {
-        match hex_pair(first, after) {
-            Some((byte, after)) => {
-                decoded.push(byte);
-                rest = after;
-            }
-            None => {
-                decoded.push(first);
-                rest = after;
-            }
-        }
+        let (byte, after) = hex_pair(first, after).unwrap_or((first, after));
+        decoded.push(byte);
+        rest = after;
     }
     String::from_utf8(decoded).unwrap_or_else(|_| text.to_owned())
 }

@@ -55,10 +55,13 @@ async fn requests_bytes_and_waves_are_counted() {
 #[tokio::test]
 async fn reads_at_the_same_time_are_one_wave() {
     let ledger = ledger("a", b"0123456789").await;
-    let (first, second) = futures::join!(ledger.read_one(0..1, "a"), ledger.read_one(1..2, "b"));
-    first.unwrap();
-    second.unwrap();
+    let under_way = Wave::start(&ledger);
+    ledger.read_one(0..1, "beside").await.unwrap();
+    assert_eq!(under_way.number, 1);
+    drop(under_way);
     assert_eq!(ledger.counts().waves, 1);
+    ledger.read_one(1..2, "after").await.unwrap();
+    assert_eq!(ledger.counts().waves, 2);
 }
 
 #[tokio::test]

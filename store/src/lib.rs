@@ -21,6 +21,8 @@ pub mod infer;
 pub mod widen;
 
 pub mod bounds;
+pub mod fold;
+pub mod page_bounds;
 mod value;
 
 pub mod hive;
@@ -34,7 +36,6 @@ pub use infer::{Merger, arrow_schema};
 pub use ledger::{Entry, Ledger, Suffix};
 pub use location::{Location, version_of};
 pub use open::Stores;
-pub use page_index::{
-    ChunkIndex, IndexesWanted, PageIndexes, page_bounds, page_rows, read_page_indexes,
-};
+pub use page_bounds::{page_bounds, page_rows};
+pub use page_index::{ChunkIndex, IndexesWanted, PageIndexes, read_page_indexes};
 pub use profile::{StoreProfile, coalesce};

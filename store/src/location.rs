@@ -82,15 +82,14 @@ const MODIFIED: &str = "modified ";
 /// The version of an object as [`model::DataFile`] keeps it: its etag or, where the store has none, its
 /// modification time.
 pub fn version_of(meta: &ObjectMeta) -> String {
-    match &meta.e_tag {
-        Some(etag) => etag.clone(),
-        None => {
-            let time = meta
-                .last_modified
-                .to_rfc3339_opts(SecondsFormat::Micros, true);
-            format!("{MODIFIED}{time}")
-        }
+    if let Some(etag) = &meta.e_tag {
+        return etag.clone();
     }
+    let time = meta.last_modified;
+    format!(
+        "{MODIFIED}{}",
+        time.to_rfc3339_opts(SecondsFormat::Micros, true)
+    )
 }
 
 /// The etag in a version, when it is one.

@@ -131,8 +131,8 @@ fn open_remote(
 
 /// Whoever sets an endpoint to `http://` means it; no second switch is asked for.
 fn plain_http(variables: &[&str]) -> bool {
-    let plain = |name: &&str| std::env::var(name).is_ok_and(|url| url.starts_with("http://"));
-    variables.iter().any(|name| plain(name))
+    let plain = |name: &&str| std::env::var(*name).is_ok_and(|url| url.starts_with("http://"));
+    variables.iter().any(plain)
 }
 
 fn no_retries() -> RetryConfig {

@@ -8,7 +8,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use model::{ColumnBounds, RowRange};
 use parquet::file::metadata::{
     ColumnChunkMetaData, FileMetaData, PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader,
     RowGroupMetaData,
@@ -17,14 +16,11 @@ use parquet::file::page_index::column_index::ColumnIndexMetaData;
 use parquet::file::page_index::offset_index::{OffsetIndexMetaData, PageLocation};
 use parquet::schema::types::{SchemaDescriptor, Type};
 
-use crate::bounds::{bound, is_readable, null_count, order_is_known, sound};
-use crate::columns::FileColumn;
 use crate::error::StoreError;
 use crate::fetched::Fetched;
 use crate::footer::{Footer, guarded, span};
 use crate::ledger::Ledger;
 use crate::profile::coalesce;
-use crate::value::Raw;
 
 /// The indexes of one column chunk.
 #[derive(Clone, Debug)]
@@ -91,7 +87,13 @@ pub async fn read_page_indexes(
         let offsets = find(&chunk.offsets);
         let columns = chunk.columns.as_ref().and_then(find);
         let index = offsets.and_then(|offsets| {
-            decode_chunk(&footer.metadata, footer.size, chunk, offsets, columns)
+            decode_chunk(
+                &footer.metadata,
+                footer.size,
+                chunk,
+                &offsets,
+                columns.as_ref(),
+            )
         });
         if let Some(index) = index {
             indexes
@@ -148,17 +150,13 @@ fn decode_chunk(
     metadata: &ParquetMetaData,
     size: u64,
     spans: &ChunkSpans,
-    offsets: Bytes,
-    columns: Option<Bytes>,
+    offsets: &Bytes,
+    columns: Option<&Bytes>,
 ) -> Option<ChunkIndex> {
     let group = metadata.row_groups().get(spans.row_group)?;
     let chunk = group.columns().get(spans.leaf)?;
-    let (pages, columns) = match columns {
-        Some(columns) => {
-            decode(chunk, &offsets, Some(&columns)).or_else(|| decode(chunk, &offsets, None))?
-        }
-        None => decode(chunk, &offsets, None)?,
-    };
+    let both = columns.and_then(|columns| decode(chunk, offsets, Some(columns)));
+    let (pages, columns) = both.or_else(|| decode(chunk, offsets, None))?;
     if !pages_are_sound(pages.page_locations(), group.num_rows(), size) {
         return None;
     }
@@ -266,85 +264,4 @@ fn pages_are_sound(pages: &[PageLocation], rows: i64, size: u64) -> bool {
                 .is_some_and(|range| range.end <= size)
     });
     starts_first && ascending && ends_inside && inside
-}
-
-/// The rows of each page within its row group.
-pub fn page_rows(pages: &OffsetIndexMetaData, rows: u64) -> Vec<RowRange> {
-    let starts: Vec<u64> = pages
-        .page_locations()
-        .iter()
-        .map(|page| u64::try_from(page.first_row_index).unwrap_or_default())
-        .collect();
-    let ends = starts.iter().skip(1).copied().chain([rows]);
-    starts
-        .iter()
-        .zip(ends)
-        .map(|(start, end)| RowRange { start: *start, end })
-        .collect()
-}
-
-/// Bounds of a column over each of its pages in a row group, or `None` when the chunk has no column
-/// index that says something of the column.
-pub fn page_bounds(
-    metadata: &ParquetMetaData,
-    row_group: usize,
-    column: &FileColumn,
-    index: &ChunkIndex,
-) -> Option<Vec<ColumnBounds>> {
-    let group = metadata.row_groups().get(row_group)?;
-    let chunk = group.columns().get(column.leaves.start)?;
-    let columns = index.columns.as_ref().filter(|_| is_readable(column))?;
-    let ordered = order_is_known(metadata, column, chunk, None);
-    let rows = page_rows(&index.pages, u64::try_from(group.num_rows()).ok()?);
-    let page = |(number, rows): (usize, RowRange)| {
-        let rows = rows.end.saturating_sub(rows.start);
-        let stated = columns
-            .null_count(number)
-            .and_then(|count| u64::try_from(count).ok());
-        // A page of nulls is one whatever its null count says: some writers state none, or zero.
-        if columns.is_null_page(number) {
-            return ColumnBounds {
-                null_count: Some(rows),
-                row_count: Some(rows),
-                ..ColumnBounds::default()
-            };
-        }
-        let (lower, upper) = match ordered {
-            true => (raw(columns, number, false), raw(columns, number, true)),
-            false => (None, None),
-        };
-        // The index does not say whether bytes were cut; other values are whole.
-        let exact = !matches!(lower, Some(Raw::Bytes(_)));
-        let bound = |raw: Option<Raw<'_>>| bound(raw?, exact, chunk, &column.file_type);
-        sound(ColumnBounds {
-            lower: bound(lower),
-            upper: bound(upper),
-            null_count: null_count(chunk, stated, rows),
-            nan_count: None,
-            row_count: Some(rows),
-        })
-    };
-    Some(rows.into_iter().enumerate().map(page).collect())
-}
-
-fn raw(index: &ColumnIndexMetaData, page: usize, upper: bool) -> Option<Raw<'_>> {
-    macro_rules! value {
-        ($index:expr) => {
-            if upper {
-                $index.max_value(page)
-            } else {
-                $index.min_value(page)
-            }
-        };
-    }
-    match index {
-        ColumnIndexMetaData::NONE | ColumnIndexMetaData::INT96(_) => None,
-        ColumnIndexMetaData::BOOLEAN(index) => value!(index).map(|value| Raw::Boolean(*value)),
-        ColumnIndexMetaData::INT32(index) => value!(index).map(|value| Raw::Int32(*value)),
-        ColumnIndexMetaData::INT64(index) => value!(index).map(|value| Raw::Int64(*value)),
-        ColumnIndexMetaData::FLOAT(index) => value!(index).map(|value| Raw::Float(*value)),
-        ColumnIndexMetaData::DOUBLE(index) => value!(index).map(|value| Raw::Double(*value)),
-        ColumnIndexMetaData::BYTE_ARRAY(index)
-        | ColumnIndexMetaData::FIXED_LEN_BYTE_ARRAY(index) => value!(index).map(Raw::Bytes),
-    }
 }

@@ -88,7 +88,8 @@ mod tests {
     #[test]
     #[allow(clippy::single_range_in_vec_init)]
     fn near_ranges_are_read_as_one() {
-        let cases: [(Vec<Range<u64>>, Vec<Range<u64>>); 7] = [
+        type Ranges = Vec<Range<u64>>;
+        let cases: [(Ranges, Ranges); 7] = [
             (vec![], vec![]),
             (vec![5..5], vec![]),
             (vec![20..30, 0..10], vec![0..30]),

@@ -52,8 +52,8 @@ pub fn widens(from: &DataType, to: &DataType) -> bool {
         return true;
     }
     match (from, to) {
-        (T::Null, _) => true,
-        (T::Int8, T::Int16 | T::Int32 | T::Int64)
+        (T::Null, _)
+        | (T::Int8, T::Int16 | T::Int32 | T::Int64)
         | (T::Int16, T::Int32 | T::Int64)
         | (T::Int32, T::Int64)
         | (T::UInt8, T::UInt16 | T::UInt32 | T::UInt64 | T::Int16 | T::Int32 | T::Int64)
