@@ -1,0 +1,262 @@
+//! What the catalog can do, one function per request. Knows neither the wire nor SQL.
+
+use std::sync::Arc;
+
+use futures::Stream;
+use model::{SnapshotId, TableName};
+use store::Stores;
+
+use crate::database::Database;
+use crate::error::CatalogError;
+use crate::index::{IndexCache, TableIndex};
+use crate::listing::{self, Before, Report, Source};
+use crate::locks::TableLocks;
+use crate::plan::{self, PlanPart, PlanRequest};
+use crate::table::{Declaration, Definition, Progress, Snapshot, Table, TableKind};
+use model::ColumnMapping;
+
+/// Schemas whose tables are made by Fulmar itself.
+const RESERVED_SCHEMAS: [&str; 2] = ["system", "information_schema"];
+
+/// Longest name of a schema or table.
+const LONGEST_NAME: usize = 255;
+
+/// The catalog over its database and the stores.
+#[derive(Debug)]
+pub(crate) struct Catalog {
+    database: Database,
+    stores: Stores,
+    index: IndexCache,
+    locks: TableLocks,
+}
+
+/// A table to be made over files that are there.
+#[derive(Clone, Debug)]
+pub(crate) struct NewTable {
+    /// Its name.
+    pub(crate) name: TableName,
+    /// Where the files are, as the user said it.
+    pub(crate) location: String,
+    /// What the user fixed.
+    pub(crate) declaration: Declaration,
+    /// What to do when the name is taken.
+    pub(crate) existing: Existing,
+}
+
+/// What to do with a table that has the name of a new one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Existing {
+    /// Fail.
+    Refuse,
+    /// Leave it as it is and make none.
+    Keep,
+    /// Put the new one in its place.
+    Replace,
+}
+
+impl Catalog {
+    /// A catalog over an open database.
+    pub(crate) fn new(database: Database, stores: Stores) -> Self {
+        Self {
+            database,
+            stores,
+            index: IndexCache::default(),
+            locks: TableLocks::default(),
+        }
+    }
+
+    /// The database, for the query log.
+    pub(crate) fn database(&self) -> &Database {
+        &self.database
+    }
+
+    /// The tables, of one schema when given.
+    pub(crate) async fn tables(&self, schema: Option<&str>) -> Result<Vec<Table>, CatalogError> {
+        self.database.tables(schema).await
+    }
+
+    /// A table at a snapshot, or at its current one.
+    pub(crate) async fn table(
+        &self,
+        name: &TableName,
+        snapshot: Option<SnapshotId>,
+    ) -> Result<Table, CatalogError> {
+        self.database.table(name, snapshot).await
+    }
+
+    /// The snapshots of a table, the newest first.
+    pub(crate) async fn snapshots(&self, name: &TableName) -> Result<Vec<Snapshot>, CatalogError> {
+        let table = self.database.table(name, None).await?;
+        self.database.snapshots(table.id).await
+    }
+
+    /// Makes a listing table. Until its files are all understood, nothing is kept.
+    pub(crate) async fn create(
+        &self,
+        new: NewTable,
+        report: Report<'_>,
+    ) -> Result<Table, CatalogError> {
+        check_name(&new.name)?;
+        let _alone = self.locks.lock(&new.name).await;
+        let taken = match self.database.table(&new.name, None).await {
+            Ok(table) => Some(table),
+            Err(CatalogError::TableNotFound(_)) => None,
+            Err(error) => return Err(error),
+        };
+        match (new.existing, &taken) {
+            (Existing::Keep, Some(table)) => return Ok(table.clone()),
+            (Existing::Refuse, Some(_)) => return Err(CatalogError::TableExists(new.name)),
+            _ => {}
+        }
+        let location = self.stores.resolve(&new.location)?;
+        let source = Source {
+            name: &new.name,
+            location: &location,
+            declaration: &new.declaration,
+        };
+        let change = listing::inspect(source, None, "create", report).await?;
+        let change = change.ok_or_else(|| CatalogError::NoFiles(location.url.clone()))?;
+        let definition = Definition {
+            name: new.name,
+            kind: TableKind::Listing,
+            location: location.url,
+            mapping: ColumnMapping::ByName,
+            declaration: new.declaration,
+            metadata_location: None,
+        };
+        let replace = new.existing == Existing::Replace;
+        let table = self
+            .database
+            .create_table(&definition, &change, replace)
+            .await?;
+        if let Some(replaced) = taken {
+            self.index.forget(replaced.id);
+        }
+        tracing::info!(
+            table = %definition.name, location = %definition.location,
+            files = table.snapshot.files, rows = table.snapshot.rows, "table created"
+        );
+        Ok(table)
+    }
+
+    /// Compares a listing table with its location and commits what has changed.
+    pub(crate) async fn refresh(
+        &self,
+        name: &TableName,
+        report: Report<'_>,
+    ) -> Result<Table, CatalogError> {
+        let _alone = self.locks.lock(name).await;
+        let table = self.database.table(name, None).await?;
+        if table.definition.kind == TableKind::Managed {
+            return Err(CatalogError::Unsupported(format!(
+                "table {name} is managed: its files change by commits, not by refreshing"
+            )));
+        }
+        let files = self.database.snapshot_files(&table).await?;
+        let location = self.stores.resolve(&table.definition.location)?;
+        let before = Before { table, files };
+        let source = Source {
+            name,
+            location: &location,
+            declaration: &before.table.definition.declaration,
+        };
+        let Some(change) = listing::inspect(source, Some(&before), "refresh", report).await? else {
+            return Ok(before.table);
+        };
+        let table = self.database.commit(&before.table, &change).await?;
+        tracing::info!(
+            table = %name, snapshot = %table.snapshot.id, files = table.snapshot.files,
+            added = change.added.len(), removed = change.removed.len(), "table refreshed"
+        );
+        Ok(table)
+    }
+
+    /// Turns a listing table into a managed one.
+    pub(crate) async fn adopt(
+        &self,
+        name: &TableName,
+        _report: Report<'_>,
+    ) -> Result<Table, CatalogError> {
+        let _alone = self.locks.lock(name).await;
+        self.database.table(name, None).await?;
+        Err(CatalogError::Unsupported(format!(
+            "table {name} cannot be adopted: managed tables are not supported yet"
+        )))
+    }
+
+    /// Forgets a table; its files stay. Answers whether there was one.
+    pub(crate) async fn drop_table(
+        &self,
+        name: &TableName,
+        if_exists: bool,
+    ) -> Result<bool, CatalogError> {
+        let _alone = self.locks.lock(name).await;
+        let table = match self.database.table(name, None).await {
+            Err(CatalogError::TableNotFound(_)) if if_exists => return Ok(false),
+            found => found?,
+        };
+        let dropped = self.database.drop_table(name).await?;
+        self.index.forget(table.id);
+        tracing::info!(table = %name, "table dropped");
+        Ok(dropped)
+    }
+
+    /// The files of a snapshot that can hold a match.
+    pub(crate) async fn plan(
+        &self,
+        name: &TableName,
+        snapshot: Option<SnapshotId>,
+        request: PlanRequest,
+    ) -> Result<impl Stream<Item = PlanPart> + Send + 'static, CatalogError> {
+        let index = self.index(name, snapshot).await?;
+        Ok(plan::plan(index, request))
+    }
+
+    /// A snapshot with all of its files.
+    pub(crate) async fn index(
+        &self,
+        name: &TableName,
+        snapshot: Option<SnapshotId>,
+    ) -> Result<Arc<TableIndex>, CatalogError> {
+        let table = self.database.table(name, snapshot).await?;
+        let (id, snapshot) = (table.id, table.snapshot.id);
+        let build = || async {
+            let files = self.database.snapshot_files(&table).await?;
+            TableIndex::build(table, files)
+        };
+        self.index.get(id, snapshot, build).await
+    }
+}
+
+/// Progress of work that had nothing to do.
+pub(crate) fn settled(table: &Table) -> Progress {
+    Progress {
+        files_done: table.snapshot.files,
+        files_total: table.snapshot.files,
+        footers_read: 0,
+    }
+}
+
+fn check_name(name: &TableName) -> Result<(), CatalogError> {
+    let refuse = |part: &str, reason| {
+        Err(CatalogError::Name {
+            name: part.to_owned(),
+            reason,
+        })
+    };
+    if RESERVED_SCHEMAS.contains(&name.schema.as_str()) {
+        return refuse(&name.schema, "this schema belongs to Fulmar");
+    }
+    for part in [&name.schema, &name.table] {
+        if part.trim().is_empty() {
+            return refuse(part, "it is empty");
+        }
+        if part.len() > LONGEST_NAME {
+            return refuse(part, "it is longer than 255 bytes");
+        }
+        if part.chars().any(char::is_control) {
+            return refuse(part, "it holds control characters");
+        }
+    }
+    Ok(())
+}

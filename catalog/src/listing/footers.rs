@@ -1,0 +1,82 @@
+//! Reading footers: each once, many at a time, and only what they say of the file is kept.
+
+use std::sync::Arc;
+
+use futures::{StreamExt, TryStreamExt, stream};
+use model::{ColumnMapping, DataFile, TableSchema};
+use store::{FooterHint, Ledger, arrow_schema, file_bounds, hive, match_columns, read_footer};
+
+use super::Report;
+use super::changes::progress;
+use super::objects::Listed;
+use crate::error::CatalogError;
+use crate::table::FileFacts;
+
+/// Footers under way at once.
+const PARALLEL: usize = 32;
+
+/// Reads the footers of files; `kept` files count as done already. The first file, in the given order,
+/// that cannot be read ends the work.
+pub(super) async fn read(
+    files: Vec<Listed>,
+    kept: usize,
+    report: Report<'_>,
+) -> Result<Vec<FileFacts>, CatalogError> {
+    let fresh = files.len();
+    report(progress(kept, fresh, 0));
+    let mut reads = stream::iter(files)
+        .map(|file| Reading(tokio::spawn(read_one(file))))
+        .map(Reading::finished)
+        .buffered(PARALLEL);
+    let mut facts: Vec<FileFacts> = Vec::with_capacity(fresh);
+    while let Some(mut next) = reads.try_next().await? {
+        // Most files share one schema; one copy of it is enough.
+        if let Some(same) = facts.last().filter(|last| last.schema == next.schema) {
+            next.schema = Arc::clone(&same.schema);
+        }
+        facts.push(next);
+        report(progress(kept, fresh, facts.len() as u64));
+    }
+    Ok(facts)
+}
+
+/// A footer read on a thread of its own, given up when nobody waits for it any more.
+struct Reading(tokio::task::JoinHandle<Result<FileFacts, CatalogError>>);
+
+impl Reading {
+    async fn finished(mut self) -> Result<FileFacts, CatalogError> {
+        match (&mut self.0).await {
+            Ok(facts) => facts,
+            Err(error) => Err(CatalogError::Interrupted(error.to_string())),
+        }
+    }
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+async fn read_one(file: Listed) -> Result<FileFacts, CatalogError> {
+    let ledger = Ledger::new(file.location).expecting(Some(file.version.clone()));
+    let footer = read_footer(&ledger, Some(file.size), FooterHint::default()).await?;
+    let (path, metadata) = (ledger.url(), &footer.metadata);
+    let schema = arrow_schema(path, metadata)?;
+    let own = TableSchema::numbered(&schema);
+    let columns = match_columns(path, metadata, &own, ColumnMapping::ByName)?;
+    let rows = metadata.file_metadata().num_rows();
+    Ok(FileFacts {
+        file: DataFile {
+            path: path.to_owned(),
+            size: footer.size,
+            version: Some(file.version),
+            record_count: u64::try_from(rows).ok(),
+            footer_length: Some(footer.footer_length),
+            page_index: footer.page_index,
+        },
+        partitions: hive::partition_values(&file.relative),
+        bounds: file_bounds(metadata, &columns),
+        schema,
+    })
+}

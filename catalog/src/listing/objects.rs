@@ -1,0 +1,166 @@
+//! Which objects of a location are data files. Only names are looked at.
+//!
+//! Names that begin with `_` or `.` are not data, nor is anything in folders of such names, except
+//! `_key=value` folders. In folders and patterns only `.parquet` and `.parq` count, unless a pattern
+//! says itself how names end. A location that is one file is taken as it is, whatever its name.
+
+use futures::TryStreamExt;
+use object_store::path::Path;
+use object_store::{ObjectMeta, ObjectStoreExt};
+use store::{Location, StoreError, version_of};
+
+use super::glob;
+use crate::error::CatalogError;
+
+/// Endings of Parquet files, in lower case.
+const ENDINGS: [&str; 2] = [".parquet", ".parq"];
+
+/// A data file as a listing shows it.
+#[derive(Clone, Debug)]
+pub(super) struct Listed {
+    /// The file.
+    pub(super) location: Location,
+    /// Its path below the table's folder.
+    pub(super) relative: String,
+    /// Bytes.
+    pub(super) size: u64,
+    /// Etag or modification time.
+    pub(super) version: String,
+}
+
+/// The data files of a location in the order of their URLs; never none.
+pub(super) async fn data_files(location: &Location) -> Result<Vec<Listed>, CatalogError> {
+    let mut files = match folder(location, location, is_data).await? {
+        found if !found.is_empty() => found,
+        _ => match single_file(location).await? {
+            Some(file) => vec![file],
+            None => pattern(location).await?,
+        },
+    };
+    if files.is_empty() {
+        return Err(CatalogError::NoFiles(location.url.clone()));
+    }
+    files.sort_by(|a, b| a.location.url.cmp(&b.location.url));
+    Ok(files)
+}
+
+/// The files below a folder whose path below it `wanted` accepts.
+async fn folder(
+    named: &Location,
+    folder: &Location,
+    wanted: impl Fn(&str) -> bool,
+) -> Result<Vec<Listed>, CatalogError> {
+    let prefix = (!folder.path.as_ref().is_empty()).then_some(&folder.path);
+    let objects: Vec<ObjectMeta> = folder
+        .store
+        .list(prefix)
+        .try_collect()
+        .await
+        .map_err(|error| StoreError::of(&named.url, &error))?;
+    let listed = objects.into_iter().filter_map(|object| {
+        let relative = folder.relative(&object.location)?;
+        wanted(relative).then(|| Listed::new(folder, relative.to_owned(), &object))
+    });
+    Ok(listed.collect())
+}
+
+/// The location itself, when it is a file; nothing when it is a folder or a pattern.
+async fn single_file(location: &Location) -> Result<Option<Listed>, CatalogError> {
+    match location.store.head(&location.path).await {
+        Ok(object) => {
+            let name = location.path.filename().unwrap_or_default().to_owned();
+            Ok(Some(Listed::new(location, name, &object)))
+        }
+        Err(_) if is_local_folder(location) => Ok(None),
+        Err(object_store::Error::NotFound { .. }) if glob::is_pattern(location.path.as_ref()) => {
+            Ok(None)
+        }
+        Err(error) => Err(StoreError::of(&location.url, &error).into()),
+    }
+}
+
+/// The files that a pattern matches; none when the location is no pattern.
+async fn pattern(location: &Location) -> Result<Vec<Listed>, CatalogError> {
+    let path = location.path.as_ref();
+    if !glob::is_pattern(path) {
+        return Ok(Vec::new());
+    }
+    let (start, pattern) = glob::split(path);
+    let start = Path::parse(start).map_err(|error| StoreError::InvalidUrl {
+        url: location.url.clone(),
+        reason: error.to_string(),
+    })?;
+    let any_ending = glob::fixes_ending(pattern);
+    let wanted = |relative: &str| {
+        !is_hidden(relative)
+            && (any_ending || has_ending(relative))
+            && glob::matches(pattern, relative)
+    };
+    folder(location, &location.at(start), wanted).await
+}
+
+impl Listed {
+    fn new(near: &Location, relative: String, object: &ObjectMeta) -> Self {
+        Self {
+            location: near.at(object.location.clone()),
+            relative,
+            size: object.size,
+            version: version_of(object),
+        }
+    }
+}
+
+fn is_data(relative: &str) -> bool {
+    !is_hidden(relative) && has_ending(relative)
+}
+
+fn has_ending(relative: &str) -> bool {
+    let lower = relative.to_ascii_lowercase();
+    ENDINGS.iter().any(|ending| lower.ends_with(ending))
+}
+
+fn is_hidden(relative: &str) -> bool {
+    let hidden = |name: &str| {
+        name.is_empty() || name.starts_with('.') || name.starts_with('_') && !name.contains('=')
+    };
+    let (folders, name) = relative.rsplit_once('/').unwrap_or(("", relative));
+    let in_hidden = !folders.is_empty() && folders.split('/').any(hidden);
+    in_hidden || name.is_empty() || name.starts_with(['.', '_'])
+}
+
+/// Stores have no empty folders, but file systems do, and those exist.
+fn is_local_folder(location: &Location) -> bool {
+    location.url.starts_with("file://")
+        && std::path::Path::new("/")
+            .join(location.path.as_ref())
+            .is_dir()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_decide_what_is_data() {
+        let data = [
+            "a.parquet",
+            "A.PARQ",
+            "x=1/a.parquet",
+            "_k=1/a.parquet",
+            "a b/ü%20.parquet",
+        ];
+        let not = [
+            "_a.parquet",
+            ".a.parquet",
+            "_temporary/a.parquet",
+            "x/.hidden/a.parquet",
+            "_k=1.parquet",
+            "a.csv",
+            "_SUCCESS",
+        ];
+        assert!(data.iter().all(|path| is_data(path)));
+        for path in not {
+            assert!(!is_data(path), "{path}");
+        }
+    }
+}
