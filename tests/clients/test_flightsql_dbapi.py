@@ -22,6 +22,11 @@ def cursor(client):
         yield connection.cursor()
 
 
+def rows(cursor):
+    """The rows of a cursor, which come as lists, sorted."""
+    return sorted(map(tuple, cursor.fetchall()))
+
+
 def test_without_the_header_there_are_several_endpoints(server):
     plain = FlightSQLClient(host=server.host, port=server.port, insecure=True)
     try:
@@ -35,7 +40,7 @@ def test_with_the_header_there_is_one_endpoint_that_holds_every_row(client, curs
     sql = f"SELECT order_id FROM {table}"
     assert len(client.execute(sql).endpoints) == 1
     cursor.execute(sql)
-    assert sorted(cursor.fetchall()) == sorted(tuple(row.values()) for row in right(sql).to_pylist())
+    assert rows(cursor) == sorted(tuple(row.values()) for row in right(sql).to_pylist())
 
 
 def test_the_header_may_come_with_one_call(server):
@@ -51,12 +56,12 @@ def test_the_header_may_come_with_one_call(server):
 
 def test_the_fortnight(cursor, right):
     cursor.execute(FORTNIGHT.format("orders"))
-    assert sorted(cursor.fetchall()) == sorted(tuple(r.values()) for r in right(FORTNIGHT.format("orders")).to_pylist())
+    assert rows(cursor) == sorted(tuple(r.values()) for r in right(FORTNIGHT.format("orders")).to_pylist())
 
 
 def test_an_aggregate(cursor):
     cursor.execute("SELECT count(*) FROM orders")
-    assert cursor.fetchall() == [(ORDERS,)]
+    assert rows(cursor) == [(ORDERS,)]
 
 
 def test_tables_and_schemas_are_listed(client):
