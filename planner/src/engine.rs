@@ -7,24 +7,53 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
-use model::{QueryId, TableName, TableSchema};
+use model::{QueryId, TableName};
 use tonic::transport::Channel;
-use wire::proto;
 use wire::proto::catalog_client::CatalogClient;
+use wire::{Work, proto};
 
-use crate::config::PlannerConfig;
+use crate::config::{EndpointMode, PlannerConfig};
+use crate::context::Context;
 use crate::error::PlannerError;
+use crate::log::QueryLog;
+use crate::schema::client_schema;
+use crate::servers::Servers;
 use crate::session::Session;
+use crate::statement::Parsed;
 use crate::stream::ResultStream;
+use crate::tables::TableMeta;
+use crate::tickets::Signer;
+use crate::{commands, coordinator, plan, proxy, statement, system};
 
 /// The planner behind its service; clones share everything.
 #[derive(Clone)]
 pub struct Engine {
-    inner: Arc<Inner>,
+    parts: Arc<Parts>,
 }
 
-struct Inner {
+/// What planning and running share; everything in it is made once.
+pub(crate) struct Parts {
+    pub(crate) servers: Servers,
+    pub(crate) signer: Signer,
+    pub(crate) context: Context,
+    pub(crate) log: QueryLog,
+    pub(crate) mode: EndpointMode,
+    pub(crate) max_endpoints: usize,
+    pub(crate) advertise: Option<String>,
     catalog: CatalogClient<Channel>,
+}
+
+impl Parts {
+    /// A client of the catalog.
+    pub(crate) fn catalog(&self) -> CatalogClient<Channel> {
+        self.catalog.clone()
+    }
+}
+
+impl fmt::Debug for Parts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Parts").finish_non_exhaustive()
+    }
 }
 
 /// A statement with the values of its parameters.
@@ -99,8 +128,18 @@ impl Engine {
         let catalog = CatalogClient::new(channel)
             .max_decoding_message_size(limit)
             .max_encoding_message_size(limit);
+        let parts = Parts {
+            servers: Servers::watch(&config.flight_servers)?,
+            signer: Signer::new(config.keys.clone(), config.ticket_ttl),
+            context: Context::new(config.memory_limit, config.spill_dir.clone())?,
+            log: QueryLog::start(catalog.clone()),
+            mode: config.endpoints,
+            max_endpoints: config.max_endpoints.max(1),
+            advertise: config.advertise.clone(),
+            catalog,
+        };
         Ok(Self {
-            inner: Arc::new(Inner { catalog }),
+            parts: Arc::new(parts),
         })
     }
 
@@ -108,9 +147,8 @@ impl Engine {
     ///
     /// # Errors
     /// When the statement is wrong or names what does not exist.
-    #[expect(clippy::unused_async)]
-    pub async fn prepare(&self, _session: &Session, _sql: &str) -> Result<Prepared, PlannerError> {
-        Err(not_yet("preparing statements"))
+    pub async fn prepare(&self, session: &Session, sql: &str) -> Result<Prepared, PlannerError> {
+        plan::prepare(&self.parts, session, sql).await
     }
 
     /// Plans a statement into endpoints. A statement that changes something is not run here: its
@@ -118,26 +156,34 @@ impl Engine {
     ///
     /// # Errors
     /// When the statement is wrong, names what does not exist, or no Flight server is there.
-    #[expect(clippy::unused_async)]
     pub async fn plan(
         &self,
-        _session: &Session,
-        _statement: Statement,
+        session: &Session,
+        statement: Statement,
     ) -> Result<QueryPlan, PlannerError> {
-        Err(not_yet("planning queries"))
+        plan::plan(&self.parts, session, statement).await
     }
 
-    /// Runs a statement that changes something; gives the number of rows it changed.
+    /// Runs a statement that changes something; gives the number of rows it changed, which is none:
+    /// tables come and go, their rows stay.
     ///
     /// # Errors
     /// When the statement is a query, is wrong, or the catalog refuses it.
-    #[expect(clippy::unused_async)]
     pub async fn execute_update(
         &self,
-        _session: &Session,
-        _statement: Statement,
+        session: &Session,
+        statement: Statement,
     ) -> Result<i64, PlannerError> {
-        Err(not_yet("running updates"))
+        match statement::parse(&statement.sql)? {
+            Parsed::Command(command) => {
+                let done = commands::run(&self.parts, session, command).await?;
+                tracing::info!(principal = session.principal, done, "catalog changed");
+                Ok(0)
+            }
+            _ => Err(PlannerError::Invalid(
+                "the statement gives rows and changes nothing; run it as a query".to_owned(),
+            )),
+        }
     }
 
     /// The rows of a ticket: a statement is run here, a scan is passed on from a Flight server and
@@ -145,14 +191,17 @@ impl Engine {
     ///
     /// # Errors
     /// When the ticket does not hold or its work cannot be begun.
-    #[expect(clippy::unused_async)]
-    pub async fn do_get(&self, _ticket: &[u8]) -> Result<ResultStream, PlannerError> {
-        Err(not_yet("fetching tickets"))
+    pub async fn do_get(&self, ticket: &[u8]) -> Result<ResultStream, PlannerError> {
+        let payload = self.parts.signer.verify(ticket)?;
+        match payload.work.clone() {
+            Work::Statement(work) => coordinator::run(&self.parts, payload, work).await,
+            Work::Scan(work) => proxy::run(&self.parts, payload, &work),
+        }
     }
 
     /// The catalog.
     pub fn catalog(&self) -> CatalogClient<Channel> {
-        self.inner.catalog.clone()
+        self.parts.catalog()
     }
 
     /// The schema of a table as clients see it.
@@ -160,21 +209,16 @@ impl Engine {
     /// # Errors
     /// When there is no such table or the catalog is out of reach.
     pub async fn table_schema(&self, name: &TableName) -> Result<SchemaRef, PlannerError> {
+        if let Some(schema) = system::schema_of(name) {
+            return Ok(schema);
+        }
         let request = proto::GetTableRequest {
             name: Some(name.into()),
             snapshot_id: None,
         };
         let answer = self.catalog().get_table(request).await;
-        let table = answer
-            .map_err(|status| PlannerError::answered("catalog", &status))?
-            .into_inner();
-        let schema = wire::schema::decode_schema(&table.schema)?;
-        let schema = TableSchema::try_new(schema)
-            .map_err(|error| PlannerError::Internal(format!("table {name}: {error}")))?;
-        Ok(schema.without_ids())
+        let table = answer.map_err(|status| PlannerError::answered("catalog", &status))?;
+        let table = TableMeta::try_from(table.into_inner())?;
+        Ok(client_schema(&table.plain))
     }
-}
-
-fn not_yet(what: &str) -> PlannerError {
-    PlannerError::Unsupported(format!("{what} is not built yet"))
 }

@@ -1,5 +1,6 @@
 //! The planner: from SQL to endpoints, and the coordinator for the statements that are more than a
 //! scan. [`Engine`] is what the Flight SQL service calls; nothing in it knows Flight SQL messages.
+//! [`plan`](crate::engine::Engine::plan) is the pipeline, told in `plan.rs` on one page.
 
 mod flight_sql;
 
@@ -9,6 +10,30 @@ pub mod error;
 pub mod serve;
 pub mod session;
 pub mod stream;
+pub mod system;
+
+mod plan;
+
+mod parameters;
+mod query;
+mod statement;
+mod tables;
+
+mod context;
+mod endpoints;
+mod packing;
+mod placement;
+mod schema;
+mod shape;
+mod tickets;
+
+mod commands;
+mod coordinator;
+mod explain;
+mod log;
+mod proxy;
+mod remote;
+mod servers;
 
 pub use config::{EndpointMode, PlannerConfig};
 pub use engine::{Endpoint, Engine, Prepared, QueryPlan, Statement};

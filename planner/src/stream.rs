@@ -38,7 +38,6 @@ impl Report {
         self.0.get().cloned().unwrap_or_default()
     }
 
-    #[allow(dead_code)]
     pub(crate) fn set(&self, json: Bytes) {
         // A stream ends once; a second report could only repeat the first.
         let _ = self.0.set(json);

@@ -1,0 +1,222 @@
+//! The text of EXPLAIN from facts. Pure.
+
+use std::fmt::Write;
+
+use model::{Reason, ScanReport, Skip, SkippedUnit, TableName};
+
+use crate::query::{TablePlan, sum_counts};
+
+/// Requests that a file needs at least: its footer and one wave of pages.
+const REQUESTS_PER_FILE: usize = 2;
+
+/// For each scan of a table: how many files were left after each level, and what reading them takes.
+pub(crate) fn files(tables: &[TablePlan]) -> String {
+    let mut text = String::new();
+    for plan in tables {
+        let summary = &plan.summary;
+        let after_partition = summary
+            .files_total
+            .saturating_sub(summary.skipped_by_partition);
+        let after_manifest = after_partition.saturating_sub(summary.skipped_by_manifest);
+        let after_bounds = after_manifest.saturating_sub(summary.skipped_by_bounds);
+        let bytes: u64 = plan.files.iter().map(|file| file.size).sum();
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "{} at snapshot {}: {} files -> {after_partition} after partition -> \
+             {after_manifest} after manifest -> {after_bounds} after bounds\n  \
+             predicted: at least {} requests, at most {bytes} of {} bytes",
+            plan.table,
+            plan.snapshot,
+            summary.files_total,
+            plan.files.len() * REQUESTS_PER_FILE,
+            summary.bytes_total,
+        );
+    }
+    text
+}
+
+/// What the scans of each table did, as sums.
+pub(crate) fn scans(rows: usize, reports: &[ScanReport]) -> String {
+    let mut text = format!("{rows} rows\n");
+    for table in names(reports) {
+        let of_table: Vec<&ScanReport> = reports.iter().filter(|r| r.table == *table).collect();
+        let files: usize = of_table.iter().map(|report| report.tasks.len()).sum();
+        let _ = writeln!(
+            text,
+            "{table}: {} tickets, {files} files opened",
+            of_table.len()
+        );
+        for (name, count) in sum_counts(of_table).named() {
+            let _ = writeln!(text, "  {name}: {count}");
+        }
+    }
+    text
+}
+
+/// Every skipped unit with its reason, one a line.
+pub(crate) fn skipped(tables: &[TablePlan], reports: &[ScanReport]) -> String {
+    let mut text = String::new();
+    for file in tables.iter().flat_map(|table| &table.skipped) {
+        let reason = file.reason.clone().map(Reason::try_from);
+        let _ = match reason {
+            Some(Ok(reason)) => writeln!(text, "file {}: {}: {reason}", file.path, reason.level),
+            Some(Err(_)) | None => writeln!(text, "file {}: no reason given", file.path),
+        };
+    }
+    let tasks = reports.iter().flat_map(|report| &report.tasks);
+    for skip in tasks.flat_map(|task| &task.skips) {
+        let _ = writeln!(
+            text,
+            "{} of {}: {}: {}",
+            unit(skip),
+            skip.path,
+            skip.reason.level,
+            skip.reason
+        );
+    }
+    text
+}
+
+fn names(reports: &[ScanReport]) -> Vec<&TableName> {
+    let mut names: Vec<&TableName> = reports.iter().map(|report| &report.table).collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+fn unit(skip: &Skip) -> String {
+    match &skip.unit {
+        SkippedUnit::File => "file".to_owned(),
+        SkippedUnit::RowGroup { row_group } => format!("row group {row_group}"),
+        SkippedUnit::Pages {
+            row_group,
+            column,
+            first_page,
+            pages,
+        } => {
+            let last = first_page + pages.saturating_sub(1);
+            format!("pages {first_page} to {last} of {column} in row group {row_group}")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{Condition, Counts, DataFile, Level, QueryId, SnapshotId, TaskReport, TicketId};
+    use wire::proto;
+
+    use super::*;
+
+    fn reason(level: Level) -> Reason {
+        Reason {
+            level,
+            conditions: vec![Condition {
+                column: "order_date".to_owned(),
+                test: ">= 2024-03-01".to_owned(),
+                lower: Some("2024-01-01".to_owned()),
+                upper: Some("2024-01-31".to_owned()),
+                null_count: Some(0),
+                all_null: false,
+            }],
+        }
+    }
+
+    fn plan() -> TablePlan {
+        TablePlan {
+            table: TableName::main("orders"),
+            snapshot: SnapshotId(3),
+            summary: proto::PlanSummary {
+                files_total: 12,
+                skipped_by_partition: 2,
+                skipped_by_manifest: 0,
+                skipped_by_bounds: 9,
+                bytes_total: 1200,
+                bytes_left: 100,
+            },
+            files: vec![DataFile {
+                path: "file:///o/3.parquet".to_owned(),
+                size: 100,
+                version: None,
+                record_count: Some(5),
+                footer_length: None,
+                page_index: None,
+            }],
+            skipped: vec![proto::SkippedFile {
+                path: "file:///o/1.parquet".to_owned(),
+                size: 100,
+                record_count: Some(5),
+                reason: Some((&reason(Level::Bounds)).into()),
+            }],
+        }
+    }
+
+    fn report() -> ScanReport {
+        let counts = Counts {
+            requests: 3,
+            rows_returned: 5,
+            ..Counts::default()
+        };
+        let skip = |unit| Skip {
+            path: "file:///o/3.parquet".to_owned(),
+            unit,
+            rows: None,
+            reason: reason(Level::Page),
+        };
+        ScanReport {
+            query_id: QueryId("q".to_owned()),
+            ticket_id: TicketId("t".to_owned()),
+            table: TableName::main("orders"),
+            snapshot_id: SnapshotId(3),
+            server: String::new(),
+            complete: true,
+            error: None,
+            counts,
+            tasks: vec![TaskReport {
+                path: "file:///o/3.parquet".to_owned(),
+                counts,
+                skips: vec![
+                    skip(SkippedUnit::RowGroup { row_group: 1 }),
+                    skip(SkippedUnit::Pages {
+                        row_group: 0,
+                        column: "order_date".to_owned(),
+                        first_page: 2,
+                        pages: 3,
+                    }),
+                ],
+            }],
+        }
+    }
+
+    #[test]
+    fn files_are_counted_level_by_level() {
+        assert_eq!(
+            files(&[plan()]),
+            "fulmar.main.orders at snapshot 3: 12 files -> 10 after partition -> 10 after manifest \
+             -> 1 after bounds\n  predicted: at least 2 requests, at most 100 of 1200 bytes\n"
+        );
+    }
+
+    #[test]
+    fn scans_are_summed_by_table() {
+        let text = scans(10, &[report(), report()]);
+        assert!(text.starts_with(
+            "10 rows\nfulmar.main.orders: 2 tickets, 2 files opened\n  requests: 6\n"
+        ));
+        assert!(text.contains("\n  rows_returned: 10\n"), "{text}");
+    }
+
+    #[test]
+    fn every_skipped_unit_has_its_reason() {
+        let why = "order_date >= 2024-03-01, but values are 2024-01-01 to 2024-01-31";
+        let expected = [
+            format!("file file:///o/1.parquet: bounds: {why}"),
+            format!("row group 1 of file:///o/3.parquet: page: {why}"),
+            format!(
+                "pages 2 to 4 of order_date in row group 0 of file:///o/3.parquet: page: {why}"
+            ),
+        ];
+        let text = skipped(&[plan()], &[report()]);
+        assert_eq!(text.lines().collect::<Vec<_>>(), expected);
+    }
+}
