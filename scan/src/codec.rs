@@ -68,6 +68,8 @@ pub fn decode_fragment(
     }
 }
 
+// By value, for `map_err`.
+#[allow(clippy::needless_pass_by_value)]
 fn fragment(error: DataFusionError) -> ScanError {
     ScanError::Fragment(error.strip_backtrace())
 }

@@ -2,6 +2,7 @@
 
 use datafusion::error::DataFusionError;
 use model::TableName;
+use store::StoreError;
 use wire::{Categorized, Category};
 
 /// An error of a scan. Each names the file, table or column it is about.
@@ -13,6 +14,32 @@ pub enum ScanError {
     /// A plan was executed in a process that installed no runner.
     #[error("table {0}: no runner of scan tasks is installed in this session")]
     NoRunner(TableName),
+    /// A fault of this crate.
+    #[error("internal: {0}")]
+    Internal(String),
+    /// The file or its store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A column of a file whose values are not those of the table's column.
+    #[error("{path}: column {column:?} is no {kind}: {reason}")]
+    Column {
+        /// The file's URL.
+        path: String,
+        /// The column.
+        column: String,
+        /// The table's type.
+        kind: String,
+        /// What does not fit.
+        reason: String,
+    },
+    /// Rows of a file that are not those of the table.
+    #[error("{path}: {reason}")]
+    Rows {
+        /// The file's URL.
+        path: String,
+        /// What does not fit.
+        reason: String,
+    },
     /// A filter that failed on a row, such as a division by zero.
     #[error("table {table}: filter: {reason}")]
     Filter {
@@ -40,7 +67,9 @@ impl Categorized for ScanError {
     fn category(&self) -> Category {
         match self {
             Self::Fragment(_) | Self::Filter { .. } => Category::Invalid,
-            Self::NoRunner(_) => Category::Internal,
+            Self::NoRunner(_) | Self::Internal(_) => Category::Internal,
+            Self::Store(error) => error.category(),
+            Self::Column { .. } | Self::Rows { .. } => Category::Precondition,
         }
     }
 }

@@ -68,13 +68,19 @@ impl ScanExec {
         Self::new(Arc::clone(&self.spec), partitions)
     }
 
+    fn partition(&self, partition: usize) -> Result<&[ScanTask]> {
+        let Some(tasks) = self.partitions.get(partition) else {
+            return internal_err!("scan of {} has no partition {partition}", self.spec.table);
+        };
+        Ok(tasks)
+    }
+
     fn tasks(&self, partition: Option<usize>) -> Result<Vec<&ScanTask>> {
         match partition {
             None => Ok(self.partitions.iter().flatten().collect()),
-            Some(partition) => match self.partitions.get(partition) {
-                Some(tasks) => Ok(tasks.iter().collect()),
-                None => internal_err!("scan of {} has no partition {partition}", self.spec.table),
-            },
+            Some(partition) => self
+                .partition(partition)
+                .map(|tasks| tasks.iter().collect()),
         }
     }
 
@@ -146,9 +152,7 @@ impl ExecutionPlan for ScanExec {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
-        let Some(tasks) = self.partitions.get(partition) else {
-            return internal_err!("scan of {} has no partition {partition}", self.spec.table);
-        };
+        let tasks = self.partition(partition)?;
         let runner = context
             .session_config()
             .get_extension::<Runner>()

@@ -1,18 +1,60 @@
 //! Scanning Parquet files: from a scan task to record batches, reading only what can hold an answer.
 //!
 //! [`ScanExec`] is the leaf of every plan over a table, in planners and Flight servers alike; the
-//! [`TaskRunner`] that a process installs decides where its tasks run. [`scan`] is the pipeline itself.
+//! [`TaskRunner`] that a process installs decides where its tasks run. `scan.rs` is the pipeline itself.
 //! Nothing here knows catalogs, tickets or Flight, and nothing here reads a file but through the
 //! ledger of `store`.
 
-pub mod codec;
 pub mod error;
+pub mod spec;
+
+// The leaf of plans, and how it travels.
+pub mod codec;
 pub mod exec;
 pub mod runner;
-pub mod spec;
+
+// Filters as the pruner understands them.
+pub mod predicate;
+
+// The pipeline, and its steps in their order.
+mod scan;
+
+mod footers;
+mod opened;
+
+mod row_groups;
+
+mod pages;
+mod rows;
+
+mod read_plan;
+
+mod fetch;
+
+mod decode;
+mod decoding;
+
+mod constant;
+mod layout;
+mod shape;
+
+// What scans share, and their account.
+pub mod local;
+pub mod recorder;
+pub mod scanner;
+
+mod budget;
+mod task_log;
+
+#[cfg(test)]
+mod tests;
 
 pub use codec::{ScanCodec, decode_fragment, encode_fragment};
 pub use error::{ScanError, category_of};
 pub use exec::ScanExec;
+pub use local::LocalRunner;
+pub use predicate::predicate;
+pub use recorder::Recorder;
 pub use runner::{Runner, TaskRunner};
+pub use scanner::{Limits, Scanner};
 pub use spec::ScanSpec;

@@ -1,0 +1,167 @@
+use arrow::array::{Array, BooleanArray};
+use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
+use arrow::record_batch::RecordBatch;
+use datafusion::scalar::ScalarValue;
+use model::{ColumnBounds, FieldId, Verdict};
+use proptest::prelude::*;
+
+use super::*;
+use crate::tests::random_filters::{coerced, parsed, physical, shapes};
+
+fn schema() -> TableSchema {
+    let column = |name: &str, kind| Field::new(name, kind, true);
+    let dictionary = DataType::Dictionary(DataType::Int8.into(), DataType::Utf8.into());
+    TableSchema::numbered(&Schema::new(vec![
+        column("x", DataType::Int64),
+        column("small", DataType::Int32),
+        column("f", DataType::Float64),
+        column("s", DataType::Utf8),
+        column("colour", dictionary),
+        column("flag", DataType::Boolean),
+        column("day", DataType::Date32),
+        column("at", DataType::Timestamp(TimeUnit::Microsecond, None)),
+        column("money", DataType::Decimal128(12, 2)),
+        column("list", DataType::new_list(DataType::Int64, true)),
+    ]))
+}
+
+fn shown(predicate: &Predicate) -> String {
+    let join = |parts: &[Predicate], word: &str| {
+        let parts: Vec<_> = parts.iter().map(shown).collect();
+        format!("({})", parts.join(word))
+    };
+    match predicate {
+        Predicate::Always => "always".to_owned(),
+        Predicate::Never => "never".to_owned(),
+        Predicate::Unknown => "?".to_owned(),
+        Predicate::And(parts) => join(parts, " & "),
+        Predicate::Or(parts) => join(parts, " | "),
+        Predicate::Column(column) => {
+            let nulls = if column.nulls { " or null" } else { "" };
+            format!("{} {}{nulls}", column.name, column.values)
+        }
+    }
+}
+
+#[test]
+fn filters_become_what_the_pruner_understands_of_them() {
+    let schema = schema();
+    let cases = [
+        ("x > 5", "x >= 6"),
+        ("5 > x", "x <= 4"),
+        ("x = 5", "x = 5"),
+        ("x <> 5", "x <= 4 OR >= 6"),
+        ("NOT x < 5", "x >= 5"),
+        ("NOT (x < 5 OR s = 'a')", "(x >= 5 & s < 'a' OR > 'a')"),
+        ("NOT (x < 5 AND s = 'a')", "(x >= 5 | s < 'a' OR > 'a')"),
+        ("x > 5 AND x < 6", "never"),
+        ("x > 5 AND abs(x) = 7", "(x >= 6 & ?)"),
+        ("x > 5 OR abs(x) = 7", "?"),
+        ("NOT (x > 5 AND abs(x) = 7)", "?"),
+        ("x = 1 OR x = 9", "x = 1 OR = 9"),
+        ("x IN (1, 2, 3)", "x = 1 OR = 2 OR = 3"),
+        (
+            "x IN (1, 2, 3, 4, 5)",
+            "x = 1 OR = 2 OR = 3 OR = 4 OR 1 more",
+        ),
+        ("x NOT IN (1, 2, 3, 4)", "x <= 0 OR >= 5"),
+        (
+            "x IN (1, 2, 3, 4, 5, NULL)",
+            "x = 1 OR = 2 OR = 3 OR = 4 OR 1 more",
+        ),
+        ("x NOT IN (1, 2, 3, 4, 5, NULL)", "never"),
+        ("x BETWEEN 3 AND 7", "x >= 3 AND <= 7"),
+        ("x NOT BETWEEN 3 AND 7", "x <= 2 OR >= 8"),
+        ("x BETWEEN 7 AND 3", "never"),
+        ("x = NULL", "never"),
+        ("x IS NULL", "x matches nothing or null"),
+        ("x IS NOT NULL", "x is any value"),
+        ("NOT x IS NULL", "x is any value"),
+        ("x IS DISTINCT FROM 5", "x <= 4 OR >= 6 or null"),
+        ("x IS NOT DISTINCT FROM 5", "x = 5"),
+        ("x IS DISTINCT FROM NULL", "x is any value"),
+        ("small > 5", "small >= 6"),
+        ("small > 5.5", "small >= 6"),
+        ("small = 5.5", "never"),
+        ("small <= -5.5", "small <= -6"),
+        ("small < 3000000000", "small <= 2999999999"),
+        ("f > 1.5", "f > 1.5"),
+        ("f > 'NaN'::double", "?"),
+        ("flag", "flag = true"),
+        ("NOT flag", "flag = false"),
+        ("flag = true", "flag = true"),
+        ("flag IS TRUE", "flag = true"),
+        ("flag IS NOT TRUE", "flag = false or null"),
+        ("flag IS NOT FALSE", "flag = true or null"),
+        ("flag IS UNKNOWN", "flag matches nothing or null"),
+        ("(x > 5) IS TRUE", "x >= 6"),
+        ("(x > 5) IS NOT TRUE", "?"),
+        ("s LIKE 'ab%'", "s >= 'ab' AND < 'ac'"),
+        ("s NOT LIKE 'ab%'", "s < 'ab' OR >= 'ac'"),
+        ("s LIKE 'ab'", "s = 'ab'"),
+        ("s LIKE 'a_b%'", "(s >= 'a' AND < 'b' & ?)"),
+        ("s NOT LIKE 'a_b%'", "?"),
+        (r"s LIKE '50\%%'", "s >= '50%' AND < '50&'"),
+        ("s ILIKE 'ab%'", "?"),
+        ("s LIKE NULL", "never"),
+        ("colour = 'blue'", "colour = 'blue'"),
+        ("colour LIKE 'b%'", "colour >= 'b' AND < 'c'"),
+        ("day >= '2024-03-01'", "day >= 2024-03-01"),
+        ("day < DATE '2024-03-15'", "day <= 2024-03-14"),
+        (
+            "day >= TIMESTAMP '2024-03-01T12:00:00'",
+            "day >= 2024-03-02",
+        ),
+        ("day < TIMESTAMP '2024-03-01T12:00:00'", "day <= 2024-03-01"),
+        ("day = TIMESTAMP '2024-03-01T12:00:00'", "never"),
+        ("at < '2024-03-01T12:00:00'", "at < 2024-03-01T12:00:00"),
+        ("money >= 12.5", "money >= 12.50"),
+        ("list IS NULL", "?"),
+        ("true", "always"),
+        ("1 = 2", "never"),
+        ("x = small", "?"),
+    ];
+    for (sql, expected) in cases {
+        let expr = parsed(sql, &schema.without_ids());
+        assert_eq!(shown(&predicate(&expr, &schema)), expected, "{sql}: {expr}");
+    }
+}
+
+/// Each row by itself as statistics.
+fn row_bounds(
+    batch: &RecordBatch,
+    schema: &TableSchema,
+    row: usize,
+) -> Vec<(FieldId, ColumnBounds)> {
+    let columns = batch.columns().iter().zip(schema.ids());
+    let known = columns.filter_map(|(values, id)| {
+        let value = ScalarValue::try_from_array(values, row).ok()?;
+        if value.is_null() {
+            return (!value.data_type().is_nested()).then(|| (*id, ColumnBounds::constant(None)));
+        }
+        Some((*id, ColumnBounds::constant(Some(literal::datum(&value)?))))
+    });
+    known.collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_predicate_contradicts_the_filter_in_any_row(shape in shapes(), start in 0i64..2_900, simplify: bool) {
+        let rows = fixtures::awkward::awkward_batch(start..start + 100).unwrap();
+        let schema = TableSchema::numbered(&rows.schema());
+        let columns: Vec<usize> = (0..rows.num_columns()).collect();
+        let expr = coerced(shape.expr(&rows, &columns), &rows.schema(), simplify);
+        let predicate = predicate(&expr, &schema);
+        let passes = physical(&expr, &rows.schema()).evaluate(&rows).unwrap();
+        let passes = passes.into_array(rows.num_rows()).unwrap();
+        let passes = passes.as_any().downcast_ref::<BooleanArray>().unwrap();
+        for row in 0..rows.num_rows() {
+            let verdict = predicate.verdict(row_bounds(&rows, &schema, row).as_slice());
+            let passes = passes.is_valid(row) && passes.value(row);
+            let forbidden = if passes { Verdict::None } else { Verdict::All };
+            prop_assert!(verdict != forbidden, "row {row} of {expr}: {}", shown(&predicate));
+        }
+    }
+}

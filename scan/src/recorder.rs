@@ -1,0 +1,56 @@
+//! Collects what the scans of a ticket did, one report per task, whether they end, fail or are dropped.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use model::TaskReport;
+
+/// The reports of the tasks of one ticket or query. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub struct Recorder {
+    reports: Arc<Mutex<Vec<Option<TaskReport>>>>,
+}
+
+impl Recorder {
+    /// A recorder without reports.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The reports of all tasks that have ended, in the order in which they were begun. A task that
+    /// was never begun, because a limit was reached before, has none.
+    pub fn reports(&self) -> Vec<TaskReport> {
+        let reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
+        reports.iter().flatten().cloned().collect()
+    }
+
+    /// Keeps a place for a task's report.
+    pub(crate) fn begin(&self) -> Place {
+        let mut reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
+        reports.push(None);
+        Place {
+            recorder: self.clone(),
+            number: reports.len() - 1,
+        }
+    }
+}
+
+/// The place of one task's report.
+#[derive(Debug)]
+pub(crate) struct Place {
+    recorder: Recorder,
+    number: usize,
+}
+
+impl Place {
+    /// Puts the report there.
+    pub(crate) fn record(&self, report: TaskReport) {
+        let mut reports = self
+            .recorder
+            .reports
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(place) = reports.get_mut(self.number) {
+            *place = Some(report);
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Whole scans of fixtures: what they read, and that they give the rows they should.
+
+mod bad_files;
+mod golden;
+pub(crate) mod random_filters;
+mod same_rows;
+mod table;

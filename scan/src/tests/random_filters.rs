@@ -1,0 +1,164 @@
+//! Random filters over the columns of a batch, for property tests: literals are values that the rows
+//! hold, so that bounds are hit exactly.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, SchemaRef};
+use arrow::record_batch::RecordBatch;
+use datafusion::common::{Column, DFSchema};
+use datafusion::logical_expr::simplify::SimplifyContext;
+use datafusion::logical_expr::{Expr, Operator, binary_expr, lit};
+use datafusion::optimizer::simplify_expressions::ExprSimplifier;
+use datafusion::physical_plan::PhysicalExpr;
+use datafusion::prelude::SessionContext;
+use datafusion::scalar::ScalarValue;
+use proptest::prelude::*;
+
+/// A filter whose columns and literals are still only numbers.
+#[derive(Clone, Debug)]
+pub(crate) enum Shape {
+    Test {
+        column: usize,
+        test: usize,
+        rows: [usize; 2],
+    },
+    Not(Box<Shape>),
+    And(Vec<Shape>),
+    Or(Vec<Shape>),
+}
+
+/// Filters of up to a few tests.
+pub(crate) fn shapes() -> impl Strategy<Value = Shape> {
+    let test = (any::<usize>(), any::<usize>(), any::<[usize; 2]>())
+        .prop_map(|(column, test, rows)| Shape::Test { column, test, rows });
+    test.prop_recursive(3, 8, 3, |inner| {
+        let several = prop::collection::vec(inner.clone(), 2..4);
+        prop_oneof![
+            2 => several.clone().prop_map(Shape::And),
+            2 => several.prop_map(Shape::Or),
+            1 => inner.prop_map(|inner| Shape::Not(Box::new(inner))),
+        ]
+    })
+}
+
+impl Shape {
+    /// The filter over some of the columns of `rows`, as positions.
+    pub(crate) fn expr(&self, rows: &RecordBatch, columns: &[usize]) -> Expr {
+        let all = |parts: &[Self], join: fn(Expr, Expr) -> Expr| {
+            let parts = parts.iter().map(|part| part.expr(rows, columns));
+            parts.reduce(join).unwrap()
+        };
+        match self {
+            Self::And(parts) => all(parts, Expr::and),
+            Self::Or(parts) => all(parts, Expr::or),
+            Self::Not(inner) => !inner.expr(rows, columns),
+            Self::Test {
+                column,
+                test,
+                rows: literals,
+            } => {
+                let position = columns[column % columns.len()];
+                let values = rows.column(position);
+                let literal = literals
+                    .map(|row| ScalarValue::try_from_array(values, row % values.len()).unwrap());
+                test_of(rows.schema().field(position).name(), *test, literal)
+            }
+        }
+    }
+}
+
+fn test_of(name: &str, test: usize, [one, two]: [ScalarValue; 2]) -> Expr {
+    let column = Expr::Column(Column::from_name(name));
+    let kind = one.data_type();
+    if kind.is_nested() || kind.is_null() {
+        return if test.is_multiple_of(2) {
+            column.is_null()
+        } else {
+            column.is_not_null()
+        };
+    }
+    let operators = [
+        Operator::Eq,
+        Operator::NotEq,
+        Operator::Lt,
+        Operator::LtEq,
+        Operator::Gt,
+        Operator::GtEq,
+        Operator::IsDistinctFrom,
+        Operator::IsNotDistinctFrom,
+    ];
+    let is_text = matches!(
+        kind,
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View
+    );
+    match test % 20 {
+        0..8 => binary_expr(column, operators[test % 20], lit(one)),
+        8 => binary_expr(lit(one), Operator::Lt, column),
+        9 => binary_expr(lit(one), Operator::GtEq, column),
+        10 => column.in_list(vec![lit(one), lit(two)], false),
+        11 => column.in_list(vec![lit(one), lit(two)], true),
+        12 => column.between(lit(one), lit(two)),
+        13 => column.not_between(lit(one), lit(two)),
+        14 => column.is_null(),
+        15 => column.is_not_null(),
+        test if kind == DataType::Boolean => match test {
+            16 => column,
+            17 => column.is_true(),
+            18 => column.is_not_true(),
+            _ => column.is_false(),
+        },
+        test if is_text => {
+            let pattern = pattern(one.try_as_str().flatten().unwrap_or("row"), test);
+            if test == 19 {
+                column.not_like(lit(pattern))
+            } else {
+                column.like(lit(pattern))
+            }
+        }
+        _ => column.gt(lit(one)),
+    }
+}
+
+fn pattern(value: &str, test: usize) -> String {
+    let keep = value.chars().count() * (test - 15) / 4;
+    let kept: String = value.chars().take(keep).collect();
+    let escaped = kept
+        .replace('\\', "\\\\")
+        .replace('%', "\\%")
+        .replace('_', "\\_");
+    if test == 16 {
+        escaped
+    } else {
+        format!("{escaped}%")
+    }
+}
+
+/// The filter as a planner hands it to the scan: coerced, and simplified when asked.
+pub(crate) fn coerced(expr: Expr, schema: &SchemaRef, simplify: bool) -> Expr {
+    let frame = Arc::new(DFSchema::try_from(Arc::clone(schema)).unwrap());
+    let context = SimplifyContext::builder()
+        .with_schema(Arc::clone(&frame))
+        .build();
+    let simplifier = ExprSimplifier::new(context);
+    let expr = simplifier.coerce(expr, &frame).unwrap();
+    if simplify {
+        simplifier.simplify(expr).unwrap()
+    } else {
+        expr
+    }
+}
+
+/// SQL as a coerced filter.
+pub(crate) fn parsed(sql: &str, schema: &SchemaRef) -> Expr {
+    let frame = DFSchema::try_from(Arc::clone(schema)).unwrap();
+    let expr = SessionContext::new().parse_sql_expr(sql, &frame).unwrap();
+    coerced(expr, schema, true)
+}
+
+/// The filter as the scan evaluates it.
+pub(crate) fn physical(expr: &Expr, schema: &SchemaRef) -> Arc<dyn PhysicalExpr> {
+    let frame = DFSchema::try_from(Arc::clone(schema)).unwrap();
+    SessionContext::new()
+        .create_physical_expr(expr.clone(), &frame)
+        .unwrap()
+}

@@ -1,0 +1,256 @@
+//! A fixture as a table that can be scanned, as a catalog would describe it.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use arrow::array::{Array, BooleanArray};
+use arrow::compute::{concat_batches, filter_record_batch};
+use arrow::datatypes::SchemaRef;
+use arrow::record_batch::RecordBatch;
+use datafusion::logical_expr::Expr;
+use datafusion::prelude::{SessionConfig, SessionContext};
+use fixtures::Written;
+use futures::TryStreamExt;
+use model::{
+    ColumnMapping, Counts, DataFile, Predicate, ScanTask, Skip, SkippedUnit, TableName,
+    TableSchema, TaskReport,
+};
+use object_store::ObjectStoreExt;
+use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+use parquet::file::metadata::PageIndexPolicy;
+use store::footer::{FooterHint, read_footer};
+use store::infer::arrow_schema;
+use store::{Ledger, Stores, version_of};
+
+use super::random_filters::{parsed, physical};
+use crate::{Limits, LocalRunner, Recorder, Runner, ScanExec, ScanSpec, Scanner, predicate};
+
+pub(crate) struct Table {
+    pub(crate) name: TableName,
+    pub(crate) schema: TableSchema,
+    pub(crate) tasks: Vec<ScanTask>,
+    pub(crate) scanner: Arc<Scanner>,
+    /// Row groups as plain Parquet reading gives them.
+    plain: Mutex<HashMap<(String, usize), RecordBatch>>,
+}
+
+/// What a scan gave.
+pub(crate) struct Scanned {
+    pub(crate) rows: RecordBatch,
+    pub(crate) reports: Vec<TaskReport>,
+}
+
+impl Table {
+    pub(crate) async fn of(name: &str, written: &Written) -> Self {
+        let stores = Stores::from_env();
+        let mut tasks = Vec::new();
+        let mut schema = None;
+        for path in written.paths() {
+            let (task, found) = planned(&stores, path).await;
+            tasks.push(task);
+            schema.get_or_insert(found);
+        }
+        Self {
+            name: TableName::main(name),
+            schema: TableSchema::numbered(&schema.unwrap()),
+            tasks,
+            scanner: Arc::new(Scanner::new(stores, Limits::default())),
+            plain: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn visible(&self) -> SchemaRef {
+        self.schema.without_ids()
+    }
+
+    /// A scan of some columns with a filter.
+    pub(crate) fn spec(&self, columns: &[&str], filter: Option<&Expr>) -> ScanSpec {
+        let position = |name: &&str| self.visible().index_of(name).unwrap();
+        ScanSpec {
+            table: self.name.clone(),
+            schema: self.schema.clone(),
+            mapping: ColumnMapping::ByName,
+            projection: columns.iter().map(position).collect(),
+            filter: filter.map(|filter| physical(filter, &self.visible())),
+            predicate: filter.map_or(Predicate::Always, |filter| predicate(filter, &self.schema)),
+            limit: None,
+        }
+    }
+
+    pub(crate) fn filter(&self, sql: &str) -> Expr {
+        parsed(sql, &self.visible())
+    }
+
+    /// The rows of all tasks in one partition.
+    pub(crate) async fn scan(&self, spec: ScanSpec) -> Scanned {
+        self.try_scan(spec, &self.tasks).await.unwrap()
+    }
+
+    pub(crate) async fn try_scan(
+        &self,
+        spec: ScanSpec,
+        tasks: &[ScanTask],
+    ) -> datafusion::error::Result<Scanned> {
+        let recorder = Recorder::new();
+        let runner = LocalRunner::new(Arc::clone(&self.scanner), recorder.clone());
+        let config = SessionConfig::new().with_extension(Arc::new(Runner(Arc::new(runner))));
+        let context = SessionContext::new_with_config(config).task_ctx();
+        let schema = spec.output_schema();
+        let exec = ScanExec::new(Arc::new(spec), vec![tasks.to_vec()]);
+        let stream = datafusion::physical_plan::ExecutionPlan::execute(&exec, 0, context)?;
+        let batches: Vec<RecordBatch> = stream.try_collect().await?;
+        assert!(batches.iter().all(|batch| batch.num_rows() > 0));
+        Ok(Scanned {
+            rows: concat_batches(&schema, &batches)?,
+            reports: recorder.reports(),
+        })
+    }
+
+    /// The rows of all files that pass the filter, read without any of this crate.
+    pub(crate) fn expected(&self, columns: &[&str], filter: Option<&Expr>) -> RecordBatch {
+        let schema = self.visible();
+        let batches = self.tasks.iter().flat_map(|task| {
+            let path = &task.file.path;
+            (0..row_groups(path)).map(|row_group| self.plain(path, row_group))
+        });
+        let all = concat_batches(&schema, &batches.collect::<Vec<_>>()).unwrap();
+        let passed = match filter {
+            Some(filter) => filter_record_batch(&all, &passes(filter, &all)).unwrap(),
+            None => all,
+        };
+        let positions: Vec<usize> = columns
+            .iter()
+            .map(|name| schema.index_of(name).unwrap())
+            .collect();
+        passed.project(&positions).unwrap()
+    }
+
+    /// Fails unless no skipped row passes the filter.
+    pub(crate) fn check_skips(&self, filter: &Expr, reports: &[TaskReport]) {
+        for skip in reports.iter().flat_map(|report| &report.skips) {
+            let rows = self.skipped_rows(skip);
+            assert_eq!(Some(rows.num_rows() as u64), skip.rows, "{skip:?}");
+            let passed = passes(filter, &rows).true_count();
+            assert_eq!(passed, 0, "{filter} matches rows of {skip:?}");
+        }
+    }
+
+    fn plain(&self, url: &str, row_group: usize) -> RecordBatch {
+        let mut known = self.plain.lock().unwrap();
+        let rows = known.entry((url.to_owned(), row_group)).or_insert_with(|| {
+            let reader = ParquetRecordBatchReaderBuilder::try_new(local(url)).unwrap();
+            let reader = reader.with_row_groups(vec![row_group]).build().unwrap();
+            let batches: Vec<RecordBatch> = reader.map(Result::unwrap).collect();
+            let schema = self.visible();
+            let plain = batches.iter().map(|batch| {
+                let columns = schema.fields().iter().map(|field| {
+                    let column = batch.column_by_name(field.name()).unwrap();
+                    arrow::compute::cast(column, field.data_type()).unwrap()
+                });
+                RecordBatch::try_new(Arc::clone(&schema), columns.collect()).unwrap()
+            });
+            concat_batches(&schema, &plain.collect::<Vec<_>>()).unwrap()
+        });
+        rows.clone()
+    }
+
+    fn skipped_rows(&self, skip: &Skip) -> RecordBatch {
+        match &skip.unit {
+            SkippedUnit::RowGroup { row_group } => {
+                self.plain(&skip.path, usize::try_from(*row_group).unwrap())
+            }
+            SkippedUnit::Pages {
+                row_group,
+                column,
+                first_page,
+                pages,
+            } => {
+                let row_group = usize::try_from(*row_group).unwrap();
+                let rows = self.plain(&skip.path, row_group);
+                let starts = page_starts(&skip.path, row_group, column);
+                let first = usize::try_from(*first_page).unwrap();
+                let last = first + usize::try_from(*pages).unwrap();
+                let start = starts[first];
+                let end = starts.get(last).copied().unwrap_or(rows.num_rows());
+                rows.slice(start, end - start)
+            }
+            SkippedUnit::File => unreachable!("a scan skips no file"),
+        }
+    }
+}
+
+/// The rows that pass, as the engine decides.
+pub(crate) fn passes(filter: &Expr, rows: &RecordBatch) -> BooleanArray {
+    let passes = physical(filter, &rows.schema()).evaluate(rows).unwrap();
+    let passes = passes.into_array(rows.num_rows()).unwrap();
+    let passes = passes.as_any().downcast_ref::<BooleanArray>().unwrap();
+    passes
+        .iter()
+        .map(|passes| Some(passes == Some(true)))
+        .collect()
+}
+
+async fn planned(stores: &Stores, path: &Path) -> (ScanTask, SchemaRef) {
+    let location = stores.resolve(path.to_str().unwrap()).unwrap();
+    let meta = location.store.head(&location.path).await.unwrap();
+    let ledger = Ledger::new(location.clone());
+    let footer = read_footer(&ledger, Some(meta.size), FooterHint::default())
+        .await
+        .unwrap();
+    let file = DataFile {
+        path: location.url.clone(),
+        size: meta.size,
+        version: Some(version_of(&meta)),
+        record_count: u64::try_from(footer.metadata.file_metadata().num_rows()).ok(),
+        footer_length: Some(footer.footer_length),
+        page_index: footer.page_index,
+    };
+    let task = ScanTask {
+        file,
+        rows: None,
+        partition_values: Vec::new(),
+    };
+    (
+        task,
+        arrow_schema(path.to_str().unwrap(), &footer.metadata).unwrap(),
+    )
+}
+
+fn local(url: &str) -> File {
+    File::open(url.strip_prefix("file://").unwrap()).unwrap()
+}
+
+fn row_groups(url: &str) -> usize {
+    let reader = ParquetRecordBatchReaderBuilder::try_new(local(url)).unwrap();
+    reader.metadata().num_row_groups()
+}
+
+fn page_starts(url: &str, row_group: usize, column: &str) -> Vec<usize> {
+    let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Optional);
+    let reader =
+        ParquetRecordBatchReaderBuilder::try_new_with_options(local(url), options).unwrap();
+    let metadata = reader.metadata();
+    let leaves = metadata.file_metadata().schema_descr().columns();
+    let leaf = leaves
+        .iter()
+        .position(|leaf| leaf.path().parts() == [column])
+        .unwrap();
+    let pages = metadata.offset_index().unwrap()[row_group][leaf].page_locations();
+    pages
+        .iter()
+        .map(|page| usize::try_from(page.first_row_index).unwrap())
+        .collect()
+}
+
+/// The counts that are not times, without zeros.
+pub(crate) fn shown(counts: &Counts) -> Vec<String> {
+    let counts = counts
+        .named()
+        .into_iter()
+        .filter(|(name, value)| *value > 0 && !name.ends_with("_ms"));
+    counts
+        .map(|(name, value)| format!("{name} {value}"))
+        .collect()
+}
