@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use futures::Stream;
-use model::{SnapshotId, TableName};
+use model::{ColumnMapping, SnapshotId, TableName};
 use store::Stores;
+use tokio::task::JoinError;
 
 use crate::database::Database;
 use crate::error::CatalogError;
@@ -13,7 +14,6 @@ use crate::listing::{self, Before, Report, Source};
 use crate::locks::TableLocks;
 use crate::plan::{self, PlanPart, PlanRequest};
 use crate::table::{Declaration, Definition, Progress, Snapshot, Table, TableKind};
-use model::ColumnMapping;
 
 /// Schemas whose tables are made by Fulmar itself.
 const RESERVED_SCHEMAS: [&str; 2] = ["system", "information_schema"];
@@ -222,7 +222,9 @@ impl Catalog {
         let (id, snapshot) = (table.id, table.snapshot.id);
         let build = || async {
             let files = self.database.snapshot_files(&table).await?;
-            TableIndex::build(table, files)
+            let built = tokio::task::spawn_blocking(move || TableIndex::build(table, files));
+            let interrupted = |error: JoinError| CatalogError::Interrupted(error.to_string());
+            built.await.map_err(interrupted)?
         };
         self.index.get(id, snapshot, build).await
     }

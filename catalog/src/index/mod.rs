@@ -82,10 +82,8 @@ impl IndexedFile {
         let partitions = fields
             .map(|field| typed_value(*field, &row.partitions, &columns.schema))
             .collect::<Result<Vec<_>, _>>()?;
-        let constant = |value: &PartitionValue| {
-            let bounds = ColumnBounds::constant(value.value.clone());
-            (value.field, bounds)
-        };
+        let rows = row.file.record_count;
+        let constant = |value: &PartitionValue| (value.field, constant_bounds(value, rows));
         let mut partition_bounds: Vec<_> = partitions.iter().map(constant).collect();
         partition_bounds.sort_by_key(|(field, _)| *field);
         let mut bounds = file_columns.bounds(row.bounds, row.file.record_count);
@@ -110,6 +108,21 @@ impl IndexedFile {
     /// The partition values as statistics.
     pub(crate) fn partition_stats(&self) -> PartitionStats<'_> {
         PartitionStats(self)
+    }
+}
+
+/// The bounds of a column that holds one value in each of `rows` rows.
+fn constant_bounds(value: &PartitionValue, rows: Option<u64>) -> ColumnBounds {
+    let one = ColumnBounds::constant(value.value.clone());
+    let Some(rows) = rows else {
+        return one;
+    };
+    let times = |count: Option<u64>| count.map(|count| count * rows);
+    ColumnBounds {
+        null_count: times(one.null_count),
+        nan_count: times(one.nan_count),
+        row_count: Some(rows),
+        ..one
     }
 }
 

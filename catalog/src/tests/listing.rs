@@ -6,11 +6,13 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
+use futures::TryStreamExt;
 use model::{Datum, Predicate};
 use parquet::arrow::ArrowWriter;
 use tonic::Code;
+use wire::proto;
 
-use super::{Running, equal, request, schema};
+use super::{Running, equal, name, request, schema};
 
 /// Writes a file of one column with the values 0 to 9.
 pub(super) fn write_column(path: &Path, column: &str, kind: &DataType) {
@@ -132,6 +134,16 @@ async fn partition_columns_are_typed_by_all_of_their_values() {
         [&DataType::Int64, &DataType::Date32, &DataType::Utf8]
     );
     let n = columns.id_of("n").unwrap();
+    let everything = catalog.plan("t", &Predicate::Always).await;
+    let counts = |file: &proto::PlannedFile| (file.bounds[1].null_count, file.bounds[1].row_count);
+    assert_eq!(
+        everything.files.iter().map(counts).collect::<Vec<_>>(),
+        [
+            (Some(0), Some(10)),
+            (Some(0), Some(10)),
+            (Some(10), Some(10))
+        ]
+    );
     let twenty = catalog.plan("t", &equal(n, "n", Datum::Int(20))).await;
     assert_eq!(
         (twenty.files.len(), twenty.summary.skipped_by_partition),
@@ -218,4 +230,75 @@ async fn declared_columns_win_when_the_files_fit() {
         assert!(error.message().contains(message), "{}", error.message());
     }
     assert_eq!(catalog.tables().await, ["wide"]);
+}
+
+#[tokio::test]
+async fn files_are_listed_with_all_that_is_known_of_them() {
+    let catalog = Running::start().await;
+    let folder = catalog.data("t");
+    write(&folder, &["k=a/1.parquet", "k=b/2.parquet"]);
+    let table = catalog.create("t", &folder).await.unwrap();
+    fs::remove_file(folder.join("k=a/1.parquet")).unwrap();
+    catalog.refresh("t").await.unwrap();
+    let list = async |snapshot_id| -> Vec<proto::PlannedFile> {
+        let request = proto::ListFilesRequest {
+            name: Some(name("t")),
+            snapshot_id,
+        };
+        let stream = catalog
+            .client
+            .clone()
+            .list_files(request)
+            .await
+            .unwrap()
+            .into_inner();
+        let files: Vec<proto::ListFilesResponse> = stream.try_collect().await.unwrap();
+        files
+            .into_iter()
+            .map(|answer| answer.file.unwrap())
+            .collect()
+    };
+    assert_eq!(list(None).await.len(), 1);
+    let first = list(Some(table.snapshot_id)).await;
+    assert_eq!(first.len(), 2);
+    let task = first[0].task.clone().unwrap();
+    assert!(task.file.unwrap().path.ends_with("/k=a/1.parquet"));
+    assert_eq!(task.partition_values.len(), 1);
+    assert_eq!(first[0].bounds.len(), 2);
+}
+
+#[tokio::test]
+async fn tables_are_listed_by_schema() {
+    let catalog = Running::start().await;
+    write(&catalog.data("t"), &["a.parquet"]);
+    for schema in ["main", "sales"] {
+        let mut request = request("t", &catalog.data("t"));
+        request.name = Some(proto::TableName {
+            schema: schema.into(),
+            table: "t".into(),
+        });
+        catalog.create_with(request).await.unwrap();
+    }
+    let count = async |schema: Option<&str>| {
+        let request = proto::ListTablesRequest {
+            schema: schema.map(str::to_owned),
+        };
+        catalog
+            .client
+            .clone()
+            .list_tables(request)
+            .await
+            .unwrap()
+            .into_inner()
+            .tables
+            .len()
+    };
+    assert_eq!(
+        (
+            count(None).await,
+            count(Some("sales")).await,
+            count(Some("x")).await
+        ),
+        (2, 1, 0)
+    );
 }
