@@ -7,7 +7,8 @@ use model::{ColumnMapping, Predicate, TableSchema};
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use store::columns::{FileColumns, match_columns};
 use store::footer::Footer;
-use store::page_index::{ChunkIndex, IndexesWanted, page_bounds, page_rows, read_page_indexes};
+use store::page_bounds::{page_bounds, page_rows};
+use store::page_index::{ChunkIndex, IndexesWanted, read_page_indexes};
 use store::{Fetched, Ledger};
 
 use crate::error::ScanError;

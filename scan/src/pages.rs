@@ -11,7 +11,7 @@ use model::{
     ColumnBounds, ColumnPredicate, Condition, FieldId, Level, Predicate, Reason, StatsSource,
     Verdict,
 };
-use store::bounds::fold;
+use store::fold::fold;
 
 use crate::rows::RowSet;
 
