@@ -5,15 +5,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use model::TableName;
 use model::schema::CATALOG;
-use model::{TableName, TableSchema};
 use wire::proto;
 
 use crate::engine::Engine;
 use crate::error::PlannerError;
-
-/// The schema of the tables that tell of Fulmar itself.
-pub(crate) const SYSTEM_SCHEMA: &str = "system";
+use crate::schema::client_schema;
+use crate::system;
+use crate::tables::TableMeta;
 
 /// What kind of table it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,30 +47,32 @@ pub(crate) struct Listed {
     pub(crate) rows: Option<u64>,
 }
 
-/// All tables.
+/// All tables: those of the catalog, then those that tell of Fulmar itself.
 ///
 /// # Errors
-/// When the catalog is out of reach or gives a schema that cannot be read.
+/// When the catalog is out of reach or gives a table that cannot be read.
 pub(crate) async fn tables(engine: &Engine) -> Result<Vec<Listed>, PlannerError> {
     let request = proto::ListTablesRequest { schema: None };
     let answer = engine.catalog().list_tables(request).await;
     let answer = answer.map_err(|status| PlannerError::answered("catalog", &status))?;
-    answer.into_inner().tables.into_iter().map(listed).collect()
+    let tables = answer.into_inner().tables.into_iter().map(listed);
+    let mut tables = tables.collect::<Result<Vec<_>, _>>()?;
+    tables.extend(system::schemas().into_iter().map(|(table, schema)| Listed {
+        name: TableName::new(system::SCHEMA, table),
+        table_type: TableType::System,
+        schema: client_schema(&schema),
+        rows: None,
+    }));
+    Ok(tables)
 }
 
 fn listed(table: proto::Table) -> Result<Listed, PlannerError> {
-    let name: TableName = table
-        .name
-        .ok_or_else(|| PlannerError::Internal("catalog: a table without name".to_owned()))?
-        .into();
-    let schema = wire::schema::decode_schema(&table.schema)?;
-    let schema = TableSchema::try_new(schema)
-        .map_err(|error| PlannerError::Internal(format!("table {name}: {error}")))?;
+    let table = TableMeta::try_from(table)?;
     Ok(Listed {
         table_type: TableType::Table,
-        schema: schema.without_ids(),
+        schema: client_schema(&table.plain),
         rows: Some(table.rows),
-        name,
+        name: table.name,
     })
 }
 

@@ -9,7 +9,7 @@ use arrow_flight::sql::{Command, CommandGetDbSchemas, CommandGetTableTypes, Comm
 use model::schema::{CATALOG, DEFAULT_SCHEMA};
 
 use super::keys::{FOREIGN_KEYS, PRIMARY_KEYS};
-use super::listing::{self, SYSTEM_SCHEMA, TableType};
+use super::listing::{self, TableType};
 use super::{sql_info, xdbc};
 use crate::engine::Engine;
 use crate::error::PlannerError;
@@ -67,7 +67,7 @@ async fn schemas(
         .await?
         .into_iter()
         .map(|table| table.name.schema)
-        .chain([DEFAULT_SCHEMA.to_owned(), SYSTEM_SCHEMA.to_owned()])
+        .chain([DEFAULT_SCHEMA.to_owned()])
         .collect();
     names.sort_unstable();
     names.dedup();

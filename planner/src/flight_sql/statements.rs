@@ -14,6 +14,7 @@ use super::{flight_info, parameters};
 use crate::engine::{Prepared, Statement};
 use crate::error::PlannerError;
 use crate::session::Session;
+use crate::statement::{self, Parsed};
 
 /// Most rows of parameters that one query can be run with: each has endpoints of its own.
 const MAX_QUERY_ROWS: usize = 64;
@@ -73,7 +74,7 @@ impl FlightSql {
         handle: Handle,
         descriptor: FlightDescriptor,
     ) -> Result<FlightInfo, PlannerError> {
-        if self.changes_something(session, &handle.sql).await? {
+        if let Parsed::Command(_) = statement::parse(&handle.sql)? {
             return self.run_now(session, handle, descriptor).await;
         }
         let statements = bound(&handle);
@@ -102,14 +103,6 @@ impl FlightSql {
             Ok(changed)
         })
         .await
-    }
-
-    async fn changes_something(&self, session: &Session, sql: &str) -> Result<bool, PlannerError> {
-        if reads(sql) {
-            return Ok(false);
-        }
-        let prepared = self.engine.prepare(session, sql).await?;
-        Ok(matches!(prepared, Prepared::Command { .. }))
     }
 
     /// Runs a statement and seals its rows, of which there are few, into the ticket.
@@ -182,58 +175,9 @@ fn check_rows(session: &Session, rows: usize) -> Result<(), PlannerError> {
     Ok(())
 }
 
-/// Whether a statement's first word says that it only reads. Others may still turn out to.
-fn reads(sql: &str) -> bool {
-    let rest = without_comments(sql);
-    let word: String = rest.chars().take_while(char::is_ascii_alphabetic).collect();
-    rest.starts_with('(')
-        || [
-            "SELECT", "WITH", "VALUES", "TABLE", "FROM", "EXPLAIN", "SHOW", "DESCRIBE", "DESC",
-        ]
-        .contains(&word.to_ascii_uppercase().as_str())
-}
-
-/// The statement from its first word on.
-fn without_comments(sql: &str) -> &str {
-    let mut rest = sql.trim_start();
-    loop {
-        let after = if let Some(comment) = rest.strip_prefix("--") {
-            comment.split_once('\n').map(|(_, after)| after)
-        } else if let Some(comment) = rest.strip_prefix("/*") {
-            comment.split_once("*/").map(|(_, after)| after)
-        } else {
-            return rest;
-        };
-        rest = after.unwrap_or_default().trim_start();
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_first_word_tells_queries() {
-        for (sql, expected) in [
-            ("SELECT 1", true),
-            (
-                "  \n-- note\n/* x */ with a as (select 1) select * from a",
-                true,
-            ),
-            ("(SELECT 1)", true),
-            ("EXPLAIN ANALYZE SELECT 1", true),
-            (
-                "CREATE EXTERNAL TABLE t STORED AS PARQUET LOCATION 'x'",
-                false,
-            ),
-            ("drop table t", false),
-            ("SELECTED", false),
-            ("", false),
-            ("-- only a comment", false),
-        ] {
-            assert_eq!(reads(sql), expected, "{sql}");
-        }
-    }
 
     #[test]
     fn many_rows_need_many_endpoints() {

@@ -162,7 +162,12 @@ mod tests {
 
     #[test]
     fn types_are_filtered_by_their_code_and_unknown_codes_give_none() {
-        for (code, names) in [(None, rows().len()), (Some(93), 2), (Some(-7), 1), (Some(12345), 0)] {
+        for (code, names) in [
+            (None, rows().len()),
+            (Some(93), 2),
+            (Some(-7), 1),
+            (Some(12345), 0),
+        ] {
             let batch = batch(CommandGetXdbcTypeInfo { data_type: code }).unwrap();
             assert_eq!(batch.num_rows(), names, "{code:?}");
             assert_eq!(batch.schema(), schema());
