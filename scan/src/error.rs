@@ -88,6 +88,15 @@ pub fn category_of(error: &DataFusionError) -> Category {
     }
 }
 
+/// What an error that came out of a plan with scans in it says: the scan's own words when it is one of
+/// a scan, without those of the layers that it passed.
+pub fn message_of(error: &DataFusionError) -> String {
+    match find_scan_error(error) {
+        Some(scan) => wire::status::chain(scan),
+        None => error.strip_backtrace(),
+    }
+}
+
 fn find_scan_error(error: &DataFusionError) -> Option<&ScanError> {
     let mut source: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(current) = source {

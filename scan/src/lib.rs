@@ -50,7 +50,7 @@ mod task_log;
 mod tests;
 
 pub use codec::{ScanCodec, decode_fragment, encode_fragment};
-pub use error::{ScanError, category_of};
+pub use error::{ScanError, category_of, message_of};
 pub use exec::ScanExec;
 pub use local::LocalRunner;
 pub use predicate::predicate;

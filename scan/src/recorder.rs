@@ -3,11 +3,13 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use model::TaskReport;
+use tokio::sync::Notify;
 
 /// The reports of the tasks of one ticket or query. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Recorder {
     reports: Arc<Mutex<Vec<Option<TaskReport>>>>,
+    recorded: Arc<Notify>,
 }
 
 impl Recorder {
@@ -21,6 +23,23 @@ impl Recorder {
     pub fn reports(&self) -> Vec<TaskReport> {
         let reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
         reports.iter().flatten().cloned().collect()
+    }
+
+    /// Waits until all tasks that were begun have ended. Those that are opened ahead of the one that is
+    /// read end a moment after the stream of rows is dropped.
+    pub async fn settled(&self) {
+        loop {
+            let recorded = self.recorded.notified();
+            if !self.is_pending() {
+                return;
+            }
+            recorded.await;
+        }
+    }
+
+    fn is_pending(&self) -> bool {
+        let reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
+        reports.iter().any(Option::is_none)
     }
 
     /// Keeps a place for a task's report.
@@ -52,5 +71,6 @@ impl Place {
         if let Some(place) = reports.get_mut(self.number) {
             *place = Some(report);
         }
+        self.recorder.recorded.notify_waiters();
     }
 }
