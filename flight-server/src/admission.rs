@@ -1,0 +1,134 @@
+//! How many tickets run at once. Knows nothing of what they do.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::config::TicketLimits;
+use crate::error::FlightServerError;
+
+/// What a refused ticket is told to wait.
+const RETRY_MS: u128 = 1_000;
+
+/// Lets so many tickets in at once, the others after them, in the order in which they came.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    limits: TicketLimits,
+    running: Arc<Semaphore>,
+    waiting: AtomicUsize,
+}
+
+impl Gate {
+    pub(crate) fn new(limits: TicketLimits) -> Self {
+        Self {
+            limits,
+            running: Arc::new(Semaphore::new(limits.running.min(Semaphore::MAX_PERMITS))),
+            waiting: AtomicUsize::new(0),
+        }
+    }
+
+    /// Waits for a place, which is free again when the permit is dropped.
+    ///
+    /// # Errors
+    /// When too many wait already, or no place came free in time.
+    pub(crate) async fn enter(&self) -> Result<OwnedSemaphorePermit, FlightServerError> {
+        if let Ok(permit) = Arc::clone(&self.running).try_acquire_owned() {
+            return Ok(permit);
+        }
+        let began = Instant::now();
+        let busy = || FlightServerError::Busy {
+            running: self.limits.running,
+            waited_ms: began.elapsed().as_millis(),
+            retry_ms: RETRY_MS,
+        };
+        let place = Waiting::begin(&self.waiting);
+        if place.number >= self.limits.waiting {
+            return Err(busy());
+        }
+        let permit = Arc::clone(&self.running).acquire_owned();
+        match tokio::time::timeout(self.limits.wait, permit).await {
+            Ok(Ok(permit)) => Ok(permit),
+            Ok(Err(_)) | Err(_) => Err(busy()),
+        }
+    }
+}
+
+/// A ticket in the queue; a client that goes away leaves it, too.
+struct Waiting<'a> {
+    all: &'a AtomicUsize,
+    number: usize,
+}
+
+impl<'a> Waiting<'a> {
+    fn begin(all: &'a AtomicUsize) -> Self {
+        Self {
+            number: all.fetch_add(1, Ordering::Relaxed),
+            all,
+        }
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.all.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use wire::{Categorized, Category};
+
+    use super::*;
+
+    fn gate(running: usize, waiting: usize, wait: Duration) -> Arc<Gate> {
+        Arc::new(Gate::new(TicketLimits {
+            running,
+            waiting,
+            wait,
+        }))
+    }
+
+    #[tokio::test]
+    async fn a_ticket_waits_until_another_ends() {
+        let gate = gate(1, 1, Duration::from_secs(60));
+        let first = gate.enter().await.unwrap();
+        let second = tokio::spawn({
+            let gate = Arc::clone(&gate);
+            async move { gate.enter().await.map(drop) }
+        });
+        while gate.waiting.load(Ordering::Relaxed) == 0 {
+            tokio::task::yield_now().await;
+        }
+        drop(first);
+        second.await.unwrap().unwrap();
+        assert_eq!(gate.waiting.load(Ordering::Relaxed), 0);
+    }
+
+    #[tokio::test]
+    async fn a_ticket_that_waited_too_long_or_too_far_back_is_told_when_to_come_again() {
+        for (waiting, wait) in [(1, Duration::from_millis(1)), (0, Duration::from_secs(60))] {
+            let gate = gate(1, waiting, wait);
+            let _first = gate.enter().await.unwrap();
+            let error = gate.enter().await.unwrap_err();
+            assert_eq!(error.category(), Category::Exhausted);
+            assert!(
+                error.to_string().contains("try again in 1000 ms"),
+                "{error}"
+            );
+            assert_eq!(error.retry_after(), Some(Duration::from_secs(1)));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_client_that_stops_waiting_makes_room_for_another() {
+        let gate = gate(1, 1, Duration::from_secs(60));
+        let _first = gate.enter().await.unwrap();
+        let gone = tokio::time::timeout(Duration::from_millis(1), gate.enter()).await;
+        assert!(gone.is_err());
+        assert_eq!(gate.waiting.load(Ordering::Relaxed), 0);
+    }
+}

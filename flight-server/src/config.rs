@@ -1,0 +1,44 @@
+//! What a Flight server is told when it starts.
+
+use std::time::Duration;
+
+use wire::TicketKeys;
+use wire::serve::Listener;
+
+/// What a Flight server is told when it starts.
+#[derive(Debug)]
+pub struct FlightServerConfig {
+    /// Where it listens.
+    pub listener: Listener,
+    /// The catalog that takes scan reports; without one they go to clients only.
+    pub catalog: Option<String>,
+    /// The keys that tickets may be signed with.
+    pub keys: TicketKeys,
+    /// The location that planners hand to clients; where it listens when missing.
+    pub advertise: Option<String>,
+    /// How many tickets at once.
+    pub tickets: TicketLimits,
+    /// How much a scan may read and hold.
+    pub scan: scan::Limits,
+}
+
+/// How many tickets are scanned at once, and how long others wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TicketLimits {
+    /// Tickets that are scanned at once.
+    pub running: usize,
+    /// Tickets that wait for one of those to end; more are refused at once.
+    pub waiting: usize,
+    /// How long a ticket waits before it is refused.
+    pub wait: Duration,
+}
+
+impl Default for TicketLimits {
+    fn default() -> Self {
+        Self {
+            running: 64,
+            waiting: 1024,
+            wait: Duration::from_secs(30),
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Brings scan reports to the catalog's query log, behind the queries' backs: a catalog that is slow or
+//! down costs reports, never a query.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use model::ScanReport;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use tonic::transport::Channel;
+use wire::Category;
+use wire::flight::report_json;
+use wire::proto::RecordReportRequest;
+use wire::proto::catalog_client::CatalogClient;
+use wire::status;
+
+/// Reports that wait; further ones are dropped.
+const WAITING: usize = 256;
+
+/// How often a report is tried.
+const ATTEMPTS: u32 = 5;
+
+/// The pause before the second attempt; it doubles with each further one.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+
+/// How long the catalog may take for one report.
+const ANSWER_LIMIT: Duration = Duration::from_secs(5);
+
+/// Where reports are handed over. Clones go to the same place.
+#[derive(Clone, Debug)]
+pub(crate) struct Reports {
+    queue: Option<mpsc::Sender<Bytes>>,
+}
+
+/// The delivery behind [`Reports`].
+#[derive(Debug)]
+pub(crate) struct Delivery {
+    worker: Option<JoinHandle<()>>,
+    /// Takes no more reports, but delivers those that wait.
+    closing: CancellationToken,
+}
+
+impl Reports {
+    /// Starts the delivery to a catalog; without one, reports end here.
+    pub(crate) fn start(catalog: Option<Channel>) -> (Self, Delivery) {
+        let closing = CancellationToken::new();
+        let (queue, worker) = catalog
+            .map(|catalog| {
+                let (queue, waiting) = mpsc::channel(WAITING);
+                let catalog = CatalogClient::new(catalog);
+                (
+                    queue,
+                    tokio::spawn(deliver(catalog, waiting, closing.clone())),
+                )
+            })
+            .unzip();
+        (Self { queue }, Delivery { worker, closing })
+    }
+
+    /// Hands a report over and does not wait.
+    pub(crate) fn send(&self, report: &ScanReport) {
+        if let Some(queue) = &self.queue
+            && queue.try_send(report_json(report)).is_err()
+        {
+            tracing::debug!(
+                query_id = %report.query_id,
+                ticket_id = %report.ticket_id,
+                "scan report dropped: too many wait for the catalog"
+            );
+        }
+    }
+}
+
+impl Delivery {
+    /// Waits until all reports are delivered that were handed over; at most so long.
+    pub(crate) async fn finish(self, limit: Duration) {
+        self.closing.cancel();
+        if let Some(mut worker) = self.worker
+            && tokio::time::timeout(limit, &mut worker).await.is_err()
+        {
+            worker.abort();
+            tracing::warn!("scan reports were left undelivered at shutdown");
+        }
+    }
+}
+
+async fn deliver(
+    mut catalog: CatalogClient<Channel>,
+    mut waiting: mpsc::Receiver<Bytes>,
+    closing: CancellationToken,
+) {
+    // A catalog that is down is logged once, not per report.
+    let mut failing = false;
+    while let Some(report_json) = next(&mut waiting, &closing).await {
+        match deliver_one(&mut catalog, report_json).await {
+            Ok(()) if failing => {
+                failing = false;
+                tracing::info!("catalog takes scan reports again");
+            }
+            Err(reason) if !failing => {
+                failing = true;
+                tracing::warn!(%reason, "catalog takes no scan reports; they are dropped until it does");
+            }
+            Ok(()) | Err(_) => {}
+        }
+    }
+}
+
+async fn next(waiting: &mut mpsc::Receiver<Bytes>, closing: &CancellationToken) -> Option<Bytes> {
+    tokio::select! {
+        report = waiting.recv() => return report,
+        () = closing.cancelled() => waiting.close(),
+    }
+    waiting.recv().await
+}
+
+async fn deliver_one(
+    catalog: &mut CatalogClient<Channel>,
+    report_json: Bytes,
+) -> Result<(), String> {
+    let mut pause = FIRST_PAUSE;
+    let mut attempt = 1;
+    loop {
+        let request = RecordReportRequest {
+            report_json: report_json.to_vec(),
+        };
+        let answer = tokio::time::timeout(ANSWER_LIMIT, catalog.record_report(request)).await;
+        let (reason, passing) = match answer {
+            Ok(Ok(_)) => return Ok(()),
+            Ok(Err(status)) => (status.message().to_owned(), passes(status.code())),
+            Err(_) => ("no answer".to_owned(), true),
+        };
+        if !passing || attempt == ATTEMPTS {
+            return Err(reason);
+        }
+        attempt += 1;
+        tokio::time::sleep(pause).await;
+        pause *= 2;
+    }
+}
+
+/// Whether the same report may be taken later.
+fn passes(code: tonic::Code) -> bool {
+    matches!(
+        status::category(code),
+        Category::Unavailable | Category::Exhausted | Category::Conflict | Category::Cancelled
+    ) || code == tonic::Code::Unknown
+}

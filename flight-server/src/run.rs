@@ -1,0 +1,244 @@
+//! The life of one ticket: scan, encode, send, report. It runs apart from the connection that asked for
+//! it, so that decoding goes on while the network is busy and a fault stays its own.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use arrow_flight::FlightData;
+use datafusion::error::DataFusionError;
+use futures::{FutureExt, Stream, StreamExt, TryStreamExt};
+use model::ScanReport;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tracing::Instrument;
+use wire::flight::{encode, report_json};
+
+use crate::error::FlightServerError;
+use crate::open::{Opened, Opener, ScanTicket};
+use crate::progress::{Cut, Progress};
+use crate::reports::Reports;
+
+/// Messages, of about one MiB each, that wait for the network.
+const AHEAD: usize = 2;
+
+/// How long files that were being opened may take to stop. Nothing waits for it but the report.
+const SETTLE_LIMIT: Duration = Duration::from_secs(1);
+
+/// What one ticket sends.
+pub(crate) type Messages = mpsc::Receiver<Result<FlightData, FlightServerError>>;
+
+type Sender = mpsc::Sender<Result<FlightData, FlightServerError>>;
+
+/// What all tickets of a process share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) opener: Opener,
+    pub(crate) reports: Reports,
+    /// The advertised location.
+    pub(crate) location: String,
+}
+
+/// A ticket that was let in.
+#[derive(Debug)]
+pub(crate) struct Admitted {
+    pub(crate) ticket: ScanTicket,
+    pub(crate) arrived: Instant,
+    pub(crate) permit: OwnedSemaphorePermit,
+}
+
+/// Starts a scan; dropping the messages stops it.
+pub(crate) fn start(
+    shared: Arc<Shared>,
+    admitted: Admitted,
+    running: &tokio_util::task::TaskTracker,
+) -> Messages {
+    let (sender, messages) = mpsc::channel(AHEAD);
+    let span = tracing::info_span!(
+        "ticket",
+        query_id = %admitted.ticket.query_id,
+        ticket_id = %admitted.ticket.ticket_id,
+        table = %admitted.ticket.work.table,
+    );
+    running.spawn(run(shared, admitted, sender).instrument(span));
+    messages
+}
+
+async fn run(shared: Arc<Shared>, admitted: Admitted, sender: Sender) {
+    let Admitted {
+        ticket,
+        arrived,
+        permit,
+    } = admitted;
+    let ticket = Arc::new(ticket);
+    let progress = Progress::begin(&shared.location, arrived, ticket.work.skip_rows);
+    let progress = Arc::new(progress);
+    let opened = catch_unwind(AssertUnwindSafe(|| shared.opener.open(&ticket.work)));
+    let opened = match opened.unwrap_or_else(|panic| Err(broken(panic.as_ref()))) {
+        Ok(opened) => opened,
+        Err(error) => {
+            tracing::warn!(%error, "ticket cannot be run");
+            let _ = sender.send(Err(error)).await;
+            return;
+        }
+    };
+    let recorder = opened.recorder.clone();
+    let closing = Arc::new(OnceLock::new());
+    // What was shared with the scan is only read after a panic, and every piece of it stays valid.
+    let scan = messages(opened, &ticket, &progress, &closing);
+    let end = AssertUnwindSafe(pass_on(scan, &sender))
+        .catch_unwind()
+        .await;
+    let end = end.unwrap_or_else(|panic| End::Failed(broken(panic.as_ref())));
+    let report = match &end {
+        End::Complete => closing.get().cloned(),
+        End::Gone | End::Failed(_) => {
+            let _ = tokio::time::timeout(SETTLE_LIMIT, recorder.settled()).await;
+            None
+        }
+    };
+    let report = report.unwrap_or_else(|| progress.report(&ticket, &recorder, end.cut()));
+    log(&report, &end, &progress);
+    shared.reports.send(&report);
+    drop(permit);
+    if let End::Failed(error) = end {
+        // The client may be gone by now, and then there is nobody to tell.
+        let _ = sender.send(Err(error)).await;
+    }
+}
+
+/// The messages of a scan, from the schema to the report, which is also put into `closing`.
+fn messages(
+    opened: Opened,
+    ticket: &Arc<ScanTicket>,
+    progress: &Arc<Progress>,
+    closing: &Arc<OnceLock<ScanReport>>,
+) -> impl Stream<Item = Result<FlightData, FlightServerError>> + Send + 'static {
+    let Opened {
+        plan,
+        context,
+        schema,
+        recorder,
+    } = opened;
+    let passing = Arc::clone(progress);
+    let batches = futures::stream::once(async move { plan.execute(0, context) })
+        .try_flatten()
+        .map_ok(move |batch| passing.pass(&batch))
+        .map_err(|error: DataFusionError| FlightServerError::Scan(error));
+    let (ticket, progress) = (Arc::clone(ticket), Arc::clone(progress));
+    let closing = Arc::clone(closing);
+    encode(schema, batches, async move {
+        report_json(closing.get_or_init(|| progress.report(&ticket, &recorder, None)))
+    })
+}
+
+/// How a scan ended.
+enum End {
+    Complete,
+    Gone,
+    Failed(FlightServerError),
+}
+
+impl End {
+    fn cut(&self) -> Option<Cut> {
+        match self {
+            Self::Complete => None,
+            Self::Gone => Some(Cut::Gone),
+            Self::Failed(error) => Some(Cut::Failed(error.to_string())),
+        }
+    }
+}
+
+/// Sends messages until they end, one fails, or nobody takes them any more. The scan is gone when this
+/// returns.
+async fn pass_on(
+    messages: impl Stream<Item = Result<FlightData, FlightServerError>>,
+    sender: &Sender,
+) -> End {
+    let mut messages = pin!(messages);
+    loop {
+        let next = tokio::select! {
+            biased;
+            () = sender.closed() => return End::Gone,
+            next = messages.next() => next,
+        };
+        match next {
+            None => return End::Complete,
+            Some(Err(error)) => return End::Failed(error),
+            Some(Ok(message)) => {
+                if sender.send(Ok(message)).await.is_err() {
+                    return End::Gone;
+                }
+            }
+        }
+    }
+}
+
+fn broken(panic: &(dyn Any + Send)) -> FlightServerError {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    FlightServerError::Panicked {
+        reason: text.unwrap_or("no reason given").to_owned(),
+    }
+}
+
+fn log(report: &ScanReport, end: &End, progress: &Progress) {
+    let counts = &report.counts;
+    let (rows, requests, bytes) = (counts.rows_returned, counts.requests, counts.bytes_fetched);
+    let elapsed_ms = progress.elapsed().as_millis();
+    let queued_ms = counts.queued_ms;
+    match end {
+        End::Complete => {
+            tracing::info!(
+                rows,
+                requests,
+                bytes,
+                queued_ms,
+                elapsed_ms,
+                "ticket scanned"
+            );
+        }
+        End::Gone => {
+            tracing::info!(
+                rows,
+                requests,
+                bytes,
+                queued_ms,
+                elapsed_ms,
+                "client went away"
+            );
+        }
+        End::Failed(error) => {
+            tracing::warn!(%error, rows, requests, bytes, queued_ms, elapsed_ms, "scan failed");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wire::{Categorized, Category};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_in_a_scan_is_an_internal_error() {
+        let (sender, _messages) = mpsc::channel(1);
+        let messages = futures::stream::once(async { None.expect("a page that is there") });
+        let end = AssertUnwindSafe(pass_on(messages, &sender))
+            .catch_unwind()
+            .await;
+        let error = broken(end.err().unwrap().as_ref());
+        assert_eq!(error.category(), Category::Internal);
+        assert_eq!(error.to_string(), "scan broke down: a page that is there");
+    }
+
+    #[tokio::test]
+    async fn a_scan_that_waits_for_its_store_stops_when_the_client_goes_away() {
+        let (sender, messages) = mpsc::channel(1);
+        let never = futures::stream::pending();
+        let passing = tokio::spawn(async move { pass_on(never, &sender).await });
+        drop(messages);
+        assert!(matches!(passing.await.unwrap(), End::Gone));
+    }
+}

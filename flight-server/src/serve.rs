@@ -1,0 +1,68 @@
+//! Puts the parts of a Flight server together and runs it until it has drained.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow_flight::flight_service_server::FlightServiceServer;
+use scan::Scanner;
+use store::Stores;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tonic::server::NamedService;
+use tonic::service::RoutesBuilder;
+use wire::channel::{MAX_MESSAGE_BYTES, connect_lazy};
+
+use crate::admission::Gate;
+use crate::config::FlightServerConfig;
+use crate::error::StartError;
+use crate::open::Opener;
+use crate::reports::Reports;
+use crate::run::Shared;
+use crate::service::ScanService;
+
+/// How long scans may take to notice that their clients are gone, and then reports to be delivered,
+/// after the last stream ended.
+const SETTLE: Duration = Duration::from_secs(2);
+
+/// Serves scan tickets until `shutdown`; then takes no more, finishes what runs and delivers reports.
+///
+/// # Errors
+/// When the catalog's address is none, or the transport fails.
+pub async fn serve(
+    config: FlightServerConfig,
+    shutdown: CancellationToken,
+) -> Result<(), StartError> {
+    let catalog = config.catalog.as_deref().map(connect_lazy).transpose()?;
+    let (reports, delivery) = Reports::start(catalog);
+    let location = config
+        .advertise
+        .unwrap_or_else(|| config.listener.location());
+    let running = TaskTracker::new();
+    let service = ScanService {
+        keys: config.keys,
+        gate: Gate::new(config.tickets),
+        shared: Arc::new(Shared {
+            opener: Opener::new(Scanner::new(Stores::from_env(), config.scan)),
+            reports,
+            location: location.clone(),
+        }),
+        running: running.clone(),
+        shutdown: shutdown.clone(),
+    };
+    tracing::info!(%location, "Flight server is serving");
+    let service = FlightServiceServer::new(service)
+        .max_decoding_message_size(MAX_MESSAGE_BYTES)
+        .max_encoding_message_size(MAX_MESSAGE_BYTES);
+    let name = <FlightServiceServer<ScanService> as NamedService>::NAME;
+    let routes = |routes: &mut RoutesBuilder| {
+        routes.add_service(service);
+    };
+    let served = wire::serve::serve(config.listener, &[name], routes, shutdown).await;
+    running.close();
+    if tokio::time::timeout(SETTLE, running.wait()).await.is_err() {
+        tracing::warn!(scans = running.len(), "scans were cut off at shutdown");
+    }
+    delivery.finish(SETTLE).await;
+    tracing::info!(%location, "Flight server has stopped");
+    Ok(served?)
+}

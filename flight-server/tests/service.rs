@@ -1,0 +1,322 @@
+//! The service around the scan: actions, credentials, limits, clients that go away, shutdown, reports.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod support;
+
+use std::time::Duration;
+
+use arrow_flight::{Action, Criteria, Empty, FlightDescriptor, HandshakeRequest, Ticket};
+use catalog::{CatalogConfig, LogLimits};
+use fixtures::orders_batch;
+use fulmar_flight_server::TicketLimits;
+use futures::{StreamExt, TryStreamExt, stream};
+use model::ScanReport;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use tonic::{Code, Request};
+use wire::channel::connect_lazy;
+use wire::proto::catalog_client::CatalogClient;
+use wire::proto::{Log, ReadLogRequest, read_log_response::Row};
+use wire::serve::Listener;
+
+use support::{Server, eventually, many, months, sign};
+
+/// Some 7 MB, far more than waits between a server and a client that does not read.
+const MANY_ROWS: u64 = 100_000;
+
+#[tokio::test]
+async fn a_planner_learns_where_the_server_is_and_its_version() {
+    let server = Server::start().await;
+    let mut client = server.client().await;
+    let actions: Vec<_> = client
+        .list_actions(Empty::default())
+        .await
+        .unwrap()
+        .into_inner()
+        .try_collect()
+        .await
+        .unwrap();
+    assert_eq!(actions.len(), 1);
+    let action = Action::new(actions[0].r#type.clone(), "");
+    let mut answer = client.do_action(action).await.unwrap().into_inner();
+    let body = answer.message().await.unwrap().unwrap().body;
+    let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
+    assert_eq!(body["location"], server.location);
+    assert_eq!(body["version"], env!("CARGO_PKG_VERSION"));
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn what_only_a_planner_does_is_refused_with_that_advice() {
+    let server = Server::start().await;
+    let mut client = server.client().await;
+    let descriptor = || FlightDescriptor::new_cmd("SELECT 1");
+    let refusals = [
+        client.get_flight_info(descriptor()).await.unwrap_err(),
+        client.poll_flight_info(descriptor()).await.unwrap_err(),
+        client.get_schema(descriptor()).await.unwrap_err(),
+        client.list_flights(Criteria::default()).await.unwrap_err(),
+        client.do_put(stream::empty()).await.unwrap_err(),
+        client.do_exchange(stream::empty()).await.unwrap_err(),
+        client
+            .do_action(Action::new("CloseSession", ""))
+            .await
+            .unwrap_err(),
+    ];
+    for refusal in refusals {
+        assert_eq!(refusal.code(), Code::Unimplemented);
+        assert!(refusal.message().contains("ask the planner"), "{refusal}");
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn any_credentials_do_and_a_bearer_token_is_kept() {
+    let (_dir, _, work) = months(500).await;
+    let server = Server::start().await;
+    let mut client = server.client().await;
+    let cases = [
+        (None, "Bearer anonymous"),
+        (Some("Basic YTpi"), "Bearer anonymous"),
+        (Some("Bearer planner's"), "Bearer planner's"),
+    ];
+    for (given, expected) in cases {
+        let mut request = Request::new(stream::iter([HandshakeRequest::default()]));
+        if let Some(given) = given {
+            request
+                .metadata_mut()
+                .insert("authorization", given.parse().unwrap());
+        }
+        let answer = client.handshake(request).await.unwrap();
+        assert_eq!(answer.metadata().get("authorization").unwrap(), expected);
+
+        let mut request = Request::new(Ticket {
+            ticket: sign(work.clone()),
+        });
+        request
+            .metadata_mut()
+            .insert("authorization", expected.parse().unwrap());
+        request
+            .metadata_mut()
+            .insert("x-anything", "else".parse().unwrap());
+        let messages = client.do_get(request).await.unwrap().into_inner();
+        assert!(messages.map(Result::unwrap).count().await > 1);
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn over_the_limit_a_ticket_is_told_when_to_come_again() {
+    let (_dir, _, work) = many(MANY_ROWS, 60).await;
+    let limits = TicketLimits {
+        running: 1,
+        waiting: 8,
+        wait: Duration::from_millis(50),
+    };
+    let server = Server::start_with(None, limits).await;
+    let ticket = || Ticket {
+        ticket: sign(work.clone()),
+    };
+    // The first client takes its stream and does not read it.
+    let held = server.client().await.do_get(ticket()).await.unwrap();
+    let refusal = server.client().await.do_get(ticket()).await.unwrap_err();
+    assert_eq!(refusal.code(), Code::ResourceExhausted, "{refusal}");
+    assert!(
+        refusal.message().contains("try again in 1000 ms"),
+        "{refusal}"
+    );
+    assert_eq!(
+        refusal.metadata().get("grpc-retry-pushback-ms").unwrap(),
+        "1000"
+    );
+    drop(held);
+    let (rows, _) = eventually("a free place", async || {
+        server.rows(sign(work.clone())).await.ok()
+    })
+    .await;
+    assert_eq!(rows, orders_batch(MANY_ROWS, 0..MANY_ROWS).unwrap());
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn waiting_is_counted() {
+    let (_dir, _, work) = many(MANY_ROWS, 60).await;
+    let limits = TicketLimits {
+        running: 1,
+        ..TicketLimits::default()
+    };
+    let server = Server::start_with(None, limits).await;
+    let ticket = sign(work);
+    let first = server
+        .client()
+        .await
+        .do_get(Ticket {
+            ticket: ticket.clone(),
+        })
+        .await
+        .unwrap();
+    let waited = Duration::from_millis(60);
+    let (second, ()) = tokio::join!(server.rows(ticket), async {
+        tokio::time::sleep(waited).await;
+        drop(first);
+    });
+    let (_, report) = second.unwrap();
+    assert!(
+        u128::from(report.counts.queued_ms) >= waited.as_millis() / 2,
+        "{:?}",
+        report.counts
+    );
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn at_shutdown_streams_finish_and_the_server_ends() {
+    let (_dir, _, work) = many(MANY_ROWS, 60).await;
+    let server = Server::start().await;
+    let ticket = sign(work);
+    let mut client = server.client().await;
+    let answer = client.do_get(Ticket { ticket }).await.unwrap();
+    let mut batches = wire::flight::decode(answer.into_inner());
+    batches.schema().await.unwrap();
+    server.shutdown.cancel();
+    let mut rows = 0;
+    while let Some(batch) = batches.try_next().await.unwrap() {
+        rows += batch.num_rows();
+    }
+    assert_eq!(rows as u64, MANY_ROWS);
+    server.task.await.unwrap().unwrap();
+}
+
+struct Catalog {
+    location: String,
+    shutdown: CancellationToken,
+    task: JoinHandle<()>,
+    _dir: tempfile::TempDir,
+}
+
+impl Catalog {
+    async fn start() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let listener = Listener::bind("127.0.0.1:0", false).await.unwrap();
+        let location = listener.location();
+        let shutdown = CancellationToken::new();
+        let config = CatalogConfig {
+            listener,
+            database: dir.path().join("catalog.db").to_str().unwrap().to_owned(),
+            warehouse: dir.path().join("warehouse").to_str().unwrap().to_owned(),
+            log: LogLimits::default(),
+        };
+        let serving = catalog::serve(config, shutdown.clone());
+        let task = tokio::spawn(async move { serving.await.unwrap() });
+        Self {
+            location,
+            shutdown,
+            task,
+            _dir: dir,
+        }
+    }
+
+    async fn reports(&self) -> Vec<ScanReport> {
+        let mut client = CatalogClient::new(connect_lazy(&self.location).unwrap());
+        let request = ReadLogRequest {
+            log: Log::Tickets.into(),
+            query_id: None,
+            limit: None,
+        };
+        let answer = client.read_log(request).await.unwrap().into_inner();
+        let rows: Vec<_> = answer.try_collect().await.unwrap();
+        let report = |row| match row {
+            Some(Row::Ticket(ticket)) => serde_json::from_slice(&ticket.report_json).unwrap(),
+            other => panic!("{other:?}"),
+        };
+        rows.into_iter().map(|answer| report(answer.row)).collect()
+    }
+
+    async fn report(&self) -> ScanReport {
+        eventually("the report", async || self.reports().await.pop()).await
+    }
+
+    async fn stop(self) {
+        self.shutdown.cancel();
+        self.task.await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn the_report_reaches_the_query_log() {
+    let (_dir, _, work) = months(1_000).await;
+    let catalog = Catalog::start().await;
+    let location = Some(catalog.location.clone());
+    let server = Server::start_with(location, TicketLimits::default()).await;
+    let (_, sent) = server.rows(sign(work)).await.unwrap();
+    let logged = catalog.report().await;
+    assert_eq!(logged.counts, sent.counts);
+    assert_eq!(logged.ticket_id, sent.ticket_id);
+    assert!(logged.complete);
+    server.stop().await;
+    catalog.stop().await;
+}
+
+#[tokio::test]
+async fn a_client_that_goes_away_stops_its_scan_and_the_report_says_so() {
+    let (_dir, files, work) = many(MANY_ROWS, 60).await;
+    let catalog = Catalog::start().await;
+    let location = Some(catalog.location.clone());
+    let server = Server::start_with(location, TicketLimits::default()).await;
+    let mut client = server.client().await;
+    let ticket = Ticket { ticket: sign(work) };
+    let mut messages = client.do_get(ticket).await.unwrap().into_inner();
+    messages.message().await.unwrap().unwrap();
+    drop(messages);
+    let report = catalog.report().await;
+    assert!(!report.complete);
+    assert_eq!(report.error, None);
+    assert!(report.counts.requests > 0);
+    let begun = report.tasks.len();
+    assert!(
+        begun < files.len(),
+        "{begun} of {} files were begun",
+        files.len()
+    );
+    assert!(
+        report.counts.rows_returned < MANY_ROWS,
+        "{:?}",
+        report.counts
+    );
+    server.stop().await;
+    catalog.stop().await;
+}
+
+#[tokio::test]
+async fn a_failed_scan_is_in_the_query_log_with_its_error() {
+    let (_dir, files, work) = months(1_000).await;
+    std::fs::remove_file(&files[3]).unwrap();
+    let catalog = Catalog::start().await;
+    let location = Some(catalog.location.clone());
+    let server = Server::start_with(location, TicketLimits::default()).await;
+    let (code, message) = server.error(sign(work)).await;
+    assert_eq!(code, Code::NotFound, "{message}");
+    let report = catalog.report().await;
+    assert!(!report.complete);
+    assert!(report.error.unwrap().contains(files[3].to_str().unwrap()));
+    server.stop().await;
+    catalog.stop().await;
+}
+
+#[tokio::test]
+async fn a_catalog_that_is_down_costs_no_query_and_no_shutdown() {
+    let (_dir, _, work) = months(1_000).await;
+    let nobody = Listener::bind("127.0.0.1:0", false)
+        .await
+        .unwrap()
+        .location();
+    let server = Server::start_with(Some(nobody), TicketLimits::default()).await;
+    for _ in 0..3 {
+        let (rows, report) = server.rows(sign(work.clone())).await.unwrap();
+        assert_eq!(rows.num_rows(), 1_000);
+        assert!(report.complete);
+    }
+    tokio::time::timeout(Duration::from_secs(10), server.stop())
+        .await
+        .unwrap();
+}
