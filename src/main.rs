@@ -1,2 +1,71 @@
-//! Placeholder.
-fn main() {}
+//! The one binary: parses the command line, starts logging and the runtime, runs a subcommand, and
+//! turns its end into one line and an exit code (1 for a failure, 2 for a wrong command line).
+
+mod cli;
+
+mod catalog;
+mod demo;
+mod fixtures;
+mod flight_server;
+mod local;
+mod planner;
+mod sql;
+mod table;
+
+mod flags;
+mod logging;
+mod shutdown;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use cli::Command;
+
+fn main() -> ExitCode {
+    let cli = match cli::parse() {
+        Ok(cli) => cli,
+        Err(end) => return end,
+    };
+    let began = logging::start(&cli.logging, cli.command.default_log())
+        .and_then(|()| Ok(tokio::runtime::Runtime::new()?));
+    let ended = began.and_then(|runtime| runtime.block_on(run(cli.command)));
+    match ended {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Nobody is left to tell when stderr is gone too.
+            let _ = writeln!(std::io::stderr(), "fulmar: {}", one_line(&error));
+            let wrong_flag = error.is::<flags::FlagError>();
+            ExitCode::from(if wrong_flag { 2 } else { 1 })
+        }
+    }
+}
+
+async fn run(command: Command) -> anyhow::Result<()> {
+    match command {
+        Command::Demo(args) => demo::run(args).await,
+        Command::Local(args) => local::run(args).await,
+        Command::Sql(args) => sql::run(args).await,
+        Command::Table(args) => table::run(args).await,
+        Command::Catalog(args) => catalog::run(args).await,
+        Command::Planner(args) => planner::run(args).await,
+        Command::FlightServer(args) => flight_server::run(args).await,
+        Command::Fixtures(args) => fixtures::run(&args),
+    }
+}
+
+/// An error with its causes, each once.
+fn one_line(error: &anyhow::Error) -> String {
+    let whole: &(dyn std::error::Error + Send + Sync) = error.as_ref();
+    let text = wire::status::chain(whole);
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Whether whoever read the output has gone, as `head` does: no failure.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause
+            .downcast_ref::<std::io::Error>()
+            .is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+    })
+}

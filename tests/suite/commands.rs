@@ -42,7 +42,7 @@ fn statements_print_tables_csv_and_json() {
         "{\"order_id\":0,\"x\":false}\n{\"order_id\":1,\"x\":false}\n"
     );
     assert!(
-        sql(&[select]).contains("| 0        | false |"),
+        sql(&[select]).contains("        0 │ false"),
         "{}",
         sql(&[select])
     );

@@ -35,6 +35,14 @@ pub fn connect_lazy(location: &str) -> Result<Channel, LocationError> {
     Ok(endpoint(location)?.connect_lazy())
 }
 
+/// Checks that a location is an address, without connecting.
+///
+/// # Errors
+/// When it is not one.
+pub fn check(location: &str) -> Result<(), LocationError> {
+    endpoint(location).map(|_| ())
+}
+
 fn endpoint(location: &str) -> Result<Endpoint, LocationError> {
     let error = |reason: String| LocationError {
         location: location.to_owned(),

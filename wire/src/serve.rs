@@ -101,20 +101,20 @@ impl Listener {
             address => format!("grpc+tcp://{address}"),
         }
     }
+}
 
-    /// Writes `HOST:PORT` to a file, whole or not at all, so that a waiting process never reads half.
-    ///
-    /// # Errors
-    /// When the file cannot be written.
-    pub fn write_address_file(&self, path: &Path) -> Result<(), ServeError> {
-        let error = |source| ServeError::AddressFile {
-            path: path.display().to_string(),
-            source,
-        };
-        let partial = path.with_extension("partial");
-        std::fs::write(&partial, format!("{}\n", self.address)).map_err(error)?;
-        std::fs::rename(&partial, path).map_err(error)
-    }
+/// Writes `HOST:PORT` to a file, whole or not at all, so that a waiting process never reads half.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn write_address_file(address: SocketAddr, path: &Path) -> Result<(), ServeError> {
+    let error = |source| ServeError::AddressFile {
+        path: path.display().to_string(),
+        source,
+    };
+    let partial = path.with_extension("partial");
+    std::fs::write(&partial, format!("{address}\n")).map_err(error)?;
+    std::fs::rename(&partial, path).map_err(error)
 }
 
 /// Serves until `shutdown`, then stops accepting, reports "not serving" and lets streams finish.

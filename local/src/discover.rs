@@ -1,0 +1,185 @@
+//! From the paths of files to tables. Pure: it sees names, never a store.
+//!
+//! A file at the root is a table. A folder that holds Parquet files is a table with everything below
+//! it, and so is a folder whose sub-folders are its partitions: `key=value`, or named by a number or
+//! date such as `2024/03`. Other folders are looked into. A root that consists of partitions is itself
+//! the one table.
+
+use std::collections::BTreeMap;
+
+/// Endings of files that count.
+const ENDINGS: [&str; 2] = [".parquet", ".parq"];
+
+/// Where the files of a table are.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// A folder with everything below it, as names from the root; the root itself when empty.
+    Folder(Vec<String>),
+    /// One file, as names from the root.
+    File(Vec<String>),
+}
+
+impl Place {
+    /// The names from the root.
+    pub fn names(&self) -> &[String] {
+        match self {
+            Self::Folder(names) | Self::File(names) => names,
+        }
+    }
+
+    /// The path below the root.
+    pub fn relative(&self) -> String {
+        self.names().join("/")
+    }
+}
+
+/// The tables among the paths of all files below a root, sorted. Hidden files and folders (`.x`,
+/// `_x`) are not looked at.
+pub fn tables<'a>(paths: impl IntoIterator<Item = &'a str>) -> Vec<Place> {
+    let mut root = Folder::default();
+    for path in paths.into_iter().filter(|path| is_data(path)) {
+        root.add(path);
+    }
+    let mut places = root.as_root();
+    places.sort();
+    places
+}
+
+/// Whether a file is a Parquet file by its name, and not a hidden one.
+pub fn is_data(path: &str) -> bool {
+    let lower = path.to_ascii_lowercase();
+    let (folders, file) = path.rsplit_once('/').unwrap_or(("", path));
+    let hidden =
+        |name: &str| name.starts_with('.') || (name.starts_with('_') && !name.contains('='));
+    ENDINGS.iter().any(|ending| lower.ends_with(ending))
+        && !file.starts_with(['.', '_'])
+        && !folders.split('/').any(hidden)
+}
+
+#[derive(Debug, Default)]
+struct Folder {
+    files: Vec<String>,
+    folders: BTreeMap<String, Folder>,
+}
+
+impl Folder {
+    fn add(&mut self, path: &str) {
+        match path.split_once('/') {
+            Some((folder, rest)) => self.folders.entry(folder.to_owned()).or_default().add(rest),
+            None => self.files.push(path.to_owned()),
+        }
+    }
+
+    fn as_root(&self) -> Vec<Place> {
+        let partitions = self.folders.keys().all(|name| is_partition(name));
+        if self.files.is_empty() && !self.folders.is_empty() && partitions {
+            return vec![Place::Folder(Vec::new())];
+        }
+        let files = self
+            .files
+            .iter()
+            .map(|name| Place::File(vec![name.clone()]));
+        let mut places: Vec<Place> = files.collect();
+        for (name, folder) in &self.folders {
+            folder.collect(&mut vec![name.clone()], &mut places);
+        }
+        places
+    }
+
+    fn collect(&self, names: &mut Vec<String>, places: &mut Vec<Place>) {
+        if self.is_table() {
+            places.push(Place::Folder(names.clone()));
+            return;
+        }
+        for (name, folder) in &self.folders {
+            names.push(name.clone());
+            folder.collect(names, places);
+            names.pop();
+        }
+    }
+
+    fn is_table(&self) -> bool {
+        // Table formats keep their data files in `data`, beside their metadata.
+        let data = self.folders.get("data").is_some_and(Self::is_table);
+        !self.files.is_empty() || data || self.folders.keys().any(|name| is_partition(name))
+    }
+}
+
+fn is_partition(name: &str) -> bool {
+    let hive = name.split_once('=').is_some_and(|(key, _)| !key.is_empty());
+    hive || name.starts_with(|first: char| first.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(paths: &[&str]) -> Vec<String> {
+        let shown = tables(paths.iter().copied());
+        let shown = shown.iter().map(|place| match place {
+            Place::Folder(_) => format!("{}/", place.relative()),
+            Place::File(_) => place.relative(),
+        });
+        shown.collect()
+    }
+
+    #[test]
+    fn folders_and_files_at_the_root_are_tables() {
+        for (paths, expected) in [
+            (
+                vec!["orders/a.parquet", "orders/b.parquet"],
+                vec!["orders/"],
+            ),
+            (
+                vec!["a.parquet", "b.PARQ", "c.csv"],
+                vec!["a.parquet", "b.PARQ"],
+            ),
+            (
+                vec!["orders/a.parquet", "a.parquet"],
+                vec!["orders/", "a.parquet"],
+            ),
+            (
+                vec!["o/month=1/a.parquet", "o/month=2/x=3/a.parquet"],
+                vec!["o/"],
+            ),
+            (
+                vec!["o/2024/01/a.parquet", "o/2024/02/a.parquet"],
+                vec!["o/"],
+            ),
+            (vec!["o/a.parquet", "o/late/b.parquet"], vec!["o/"]),
+            (
+                vec!["sales/o/a.parquet", "sales/c/a.parquet"],
+                vec!["sales/c/", "sales/o/"],
+            ),
+            (vec!["o/data/a.parquet", "o/metadata/x.avro"], vec!["o/"]),
+            (
+                vec!["data/o/a.parquet", "data/c/a.parquet"],
+                vec!["data/c/", "data/o/"],
+            ),
+            (vec!["notes.txt"], vec![]),
+        ] {
+            assert_eq!(found(&paths), expected, "{paths:?}");
+        }
+    }
+
+    #[test]
+    fn a_root_of_partitions_is_one_table() {
+        assert_eq!(found(&["c=UK/a.parquet", "c=US/m=1/a.parquet"]), ["/"]);
+        assert_eq!(found(&["2024/01/a.parquet", "2025/01/a.parquet"]), ["/"]);
+        let mixed = ["c=UK/a.parquet", "orders/a.parquet"];
+        assert_eq!(found(&mixed), ["c=UK/", "orders/"]);
+    }
+
+    #[test]
+    fn hidden_files_and_folders_are_not_looked_at() {
+        let hidden = [
+            "o/_delta_log/1.checkpoint.parquet",
+            "o/.tmp/a.parquet",
+            "_staging/a.parquet",
+            ".a.parquet",
+            "o/_a.parquet",
+        ];
+        assert_eq!(found(&hidden), [""; 0]);
+        assert_eq!(found(&["o/_k=1/a.parquet"]), ["o/"]);
+    }
+}

@@ -1,0 +1,88 @@
+//! `fulmar demo`: sample tables, all services, the sample query with its report.
+
+use std::io::Write;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use ::local::narrate::Narrator;
+use ::local::{LocalConfig, demo, start};
+use tokio_util::sync::CancellationToken;
+
+use crate::flags::{ListenFlags, host_port};
+use crate::shutdown;
+
+/// Flags of the demo.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// End after the sample query instead of serving
+    #[arg(long)]
+    once: bool,
+    /// How many orders to make
+    #[arg(long, value_name = "N", default_value_t = 2_000_000, value_parser = clap::value_parser!(u64).range(1..))]
+    rows: u64,
+    /// Where to make the tables [default: a folder in your cache directory]
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// Where clients connect; port 0 takes a free one
+    #[arg(
+        long, env = "FULMAR_LISTEN", value_name = "HOST:PORT", default_value = "127.0.0.1:50051",
+        value_parser = host_port
+    )]
+    listen: String,
+    #[command(flatten)]
+    announce: ListenFlags,
+}
+
+/// How many Flight servers the demo starts.
+const FLIGHT_SERVERS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(1);
+
+pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
+    let shutdown = shutdown::on_signal()?;
+    let mut demo = std::pin::pin!(demo(args, shutdown.clone()));
+    tokio::select! {
+        ended = &mut demo => ended,
+        () = shutdown.cancelled() => demo.await,
+    }
+}
+
+async fn demo(args: Args, shutdown: CancellationToken) -> anyhow::Result<()> {
+    let listener = args.announce.bind(&args.listen).await?;
+    let folder = args.dir.unwrap_or_else(demo::default_folder);
+    let rows = args.rows;
+    // Making rows is work for a thread of its own.
+    let made =
+        tokio::task::spawn_blocking(move || demo::samples(&folder, rows, &mut std::io::stderr()));
+    let samples = made.await??;
+    let config = LocalConfig {
+        data: samples.data.display().to_string(),
+        state: Some(samples.state),
+        listener,
+        flight_servers: FLIGHT_SERVERS,
+        endpoints: None,
+        advertise: None,
+    };
+    let narrator = Narrator::default();
+    let running = start(config, &|event| narrator.tell(&event)).await?;
+    let (address, location) = (running.address(), running.location().to_owned());
+    let stop = shutdown.child_token();
+    let services = tokio::spawn(running.serve(stop.clone()));
+    let shown = show(&location).await;
+    if args.once || shown.is_err() {
+        stop.cancel();
+        return Ok(shown.and(services.await?.map_err(Into::into))?);
+    }
+    args.announce.announce(address)?;
+    Ok(services.await??)
+}
+
+/// The query, its report and how to connect.
+async fn show(location: &str) -> Result<(), ::local::LocalError> {
+    let mut stdout = std::io::stdout();
+    demo::show(location, &mut stdout).await?;
+    writeln!(
+        stdout,
+        "\nThe same from Python:\n\n{}",
+        demo::snippet(location)
+    )?;
+    Ok(())
+}
