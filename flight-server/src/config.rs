@@ -22,6 +22,20 @@ pub struct FlightServerConfig {
     pub scan: scan::Limits,
 }
 
+impl FlightServerConfig {
+    /// A configuration with the default limits, which tells no catalog.
+    pub fn new(listener: Listener, keys: TicketKeys) -> Self {
+        Self {
+            listener,
+            catalog: None,
+            keys,
+            advertise: None,
+            tickets: TicketLimits::default(),
+            scan: scan::Limits::default(),
+        }
+    }
+}
+
 /// How many tickets are scanned at once, and how long others wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TicketLimits {
