@@ -98,16 +98,28 @@ impl Catalog {
     ) -> Result<Table, CatalogError> {
         check_name(&new.name)?;
         let _alone = self.locks.lock(&new.name).await;
-        let taken = match self.database.table(&new.name, None).await {
-            Ok(table) => Some(table),
-            Err(CatalogError::TableNotFound(_)) => None,
-            Err(error) => return Err(error),
-        };
+        let taken = self.find(&new.name).await?;
         match (new.existing, &taken) {
             (Existing::Keep, Some(table)) => return Ok(table.clone()),
             (Existing::Refuse, Some(_)) => return Err(CatalogError::TableExists(new.name)),
             _ => {}
         }
+        let table = self.create_listing(new, report).await?;
+        if let Some(replaced) = taken {
+            self.index.forget(replaced.id);
+        }
+        tracing::info!(
+            table = %table.name(), location = %table.definition.location,
+            files = table.snapshot.files, rows = table.snapshot.rows, "table created"
+        );
+        Ok(table)
+    }
+
+    async fn create_listing(
+        &self,
+        new: NewTable,
+        report: Report<'_>,
+    ) -> Result<Table, CatalogError> {
         let location = self.stores.resolve(&new.location)?;
         let source = Source {
             name: &new.name,
@@ -125,18 +137,17 @@ impl Catalog {
             metadata_location: None,
         };
         let replace = new.existing == Existing::Replace;
-        let table = self
-            .database
+        self.database
             .create_table(&definition, &change, replace)
-            .await?;
-        if let Some(replaced) = taken {
-            self.index.forget(replaced.id);
+            .await
+    }
+
+    async fn find(&self, name: &TableName) -> Result<Option<Table>, CatalogError> {
+        match self.database.table(name, None).await {
+            Ok(table) => Ok(Some(table)),
+            Err(CatalogError::TableNotFound(_)) => Ok(None),
+            Err(error) => Err(error),
         }
-        tracing::info!(
-            table = %definition.name, location = %definition.location,
-            files = table.snapshot.files, rows = table.snapshot.rows, "table created"
-        );
-        Ok(table)
     }
 
     /// Compares a listing table with its location and commits what has changed.

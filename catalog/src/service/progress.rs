@@ -2,9 +2,10 @@
 //! waits for any more is given up; until its commit it has changed nothing.
 
 use std::future::Future;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::StreamExt;
-use tokio::sync::mpsc;
+use tokio::sync::mpsc::{self, Sender};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Response, Status};
 use wire::proto;
@@ -17,8 +18,13 @@ use crate::table::{Progress, Table};
 /// Messages that may wait for the client.
 const QUEUE: usize = 16;
 
+type Message = Result<proto::TableProgress, Status>;
+
 /// Tells the client how far the work is.
 type Reporter = Box<dyn Fn(Progress) + Send + Sync>;
+
+/// The last that was reported.
+type Last = Arc<Mutex<Option<Progress>>>;
 
 /// Runs the work and streams how far it is.
 pub(super) fn stream<F>(
@@ -28,34 +34,33 @@ where
     F: Future<Output = Result<Table, CatalogError>> + Send + 'static,
 {
     let (sender, receiver) = mpsc::channel(QUEUE);
+    let last = Last::default();
+    let work = work(reporter(sender.clone(), Arc::clone(&last)));
     tokio::spawn(async move {
-        let last = std::sync::Arc::new(std::sync::Mutex::new(None));
-        let (updates, seen) = (sender.clone(), std::sync::Arc::clone(&last));
-        let report: Reporter = Box::new(move |progress| {
-            *seen
-                .lock()
-                .unwrap_or_else(std::sync::PoisonError::into_inner) = Some(progress);
-            // A client that reads slowly misses steps; it still gets the last.
-            let _ = updates.try_send(Ok(encode::progress(progress, None)));
-        });
         let worked = tokio::select! {
-            worked = work(report) => worked,
+            worked = work => worked,
             () = sender.closed() => {
                 tracing::debug!("work was given up because the client went away");
                 return;
             }
         };
-        let progress = *last
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        let message = worked
-            .map(|table| {
-                let progress = progress.unwrap_or_else(|| settled(&table));
-                encode::progress(progress, Some(&table))
-            })
-            .map_err(|error| status(&error));
         // Nobody is left to tell when this fails.
-        let _: Result<(), mpsc::error::SendError<Result<_, Status>>> = sender.send(message).await;
+        let _ = sender.send(last_message(worked, &last)).await;
     });
     Response::new(ReceiverStream::new(receiver).boxed())
+}
+
+fn reporter(sender: Sender<Message>, last: Last) -> Reporter {
+    Box::new(move |progress| {
+        *last.lock().unwrap_or_else(PoisonError::into_inner) = Some(progress);
+        // A client that reads slowly misses steps; it still gets the last.
+        let _ = sender.try_send(Ok(encode::progress(progress, None)));
+    })
+}
+
+fn last_message(worked: Result<Table, CatalogError>, last: &Last) -> Message {
+    let table = worked.map_err(|error| status(&error))?;
+    let reported = *last.lock().unwrap_or_else(PoisonError::into_inner);
+    let progress = reported.unwrap_or_else(|| settled(&table));
+    Ok(encode::progress(progress, Some(&table)))
 }
