@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{RecordBatch, StringArray};
+use arrow::array::{ArrayRef, RecordBatch, StringArray, UInt64Array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::catalog::MemoryCatalogProviderList;
 use datafusion::common::TableReference;
@@ -23,8 +23,12 @@ const READ_ONLY: [&str; 2] = [crate::system::SCHEMA, "information_schema"];
 
 /// The schema of the one row that a command gives when it is fetched as a result.
 pub(crate) fn schema() -> SchemaRef {
-    let status = Field::new("status", DataType::Utf8, false);
-    Arc::new(Schema::new(vec![status]))
+    Arc::new(Schema::new(vec![
+        Field::new("status", DataType::Utf8, false),
+        Field::new("files", DataType::UInt64, true),
+        Field::new("rows", DataType::UInt64, true),
+        Field::new("metadata_location", DataType::Utf8, true),
+    ]))
 }
 
 /// Runs a command and gives its row.
@@ -33,18 +37,35 @@ pub(crate) async fn batch(
     session: &Session,
     command: Command,
 ) -> Result<RecordBatch, PlannerError> {
-    let status = run(parts, session, command).await?;
-    let column = Arc::new(StringArray::from(vec![status]));
-    RecordBatch::try_new(schema(), vec![column])
+    let done = run(parts, session, command).await?;
+    let table = done.table.as_ref();
+    let count = |count: Option<u64>| Arc::new(UInt64Array::from(vec![count]));
+    let metadata = table.and_then(|table| table.metadata_location.as_deref());
+    let columns: Vec<ArrayRef> = vec![
+        Arc::new(StringArray::from(vec![done.status.as_str()])),
+        count(table.map(|table| table.files)),
+        count(table.map(|table| table.rows)),
+        Arc::new(StringArray::from(vec![metadata])),
+    ];
+    RecordBatch::try_new(schema(), columns)
         .map_err(|error| PlannerError::Internal(error.to_string()))
 }
 
-/// Runs a command; says what was done.
+/// What a command did.
+#[derive(Clone, Debug)]
+pub(crate) struct Done {
+    /// In words.
+    pub(crate) status: String,
+    /// The table as it is now; missing when it was dropped.
+    pub(crate) table: Option<proto::Table>,
+}
+
+/// Runs a command.
 pub(crate) async fn run(
     parts: &Parts,
     session: &Session,
     command: Command,
-) -> Result<String, PlannerError> {
+) -> Result<Done, PlannerError> {
     let mut catalog = parts.catalog();
     match command {
         Command::Create(create) => {
@@ -69,11 +90,13 @@ pub(crate) async fn run(
             let name = Some((&table).into());
             let request = proto::DropTableRequest { name, if_exists };
             let answer = catalog.drop_table(request).await.map_err(|s| failed(&s))?;
-            Ok(if answer.into_inner().dropped {
+            let status = if answer.into_inner().dropped {
                 format!("dropped {table}")
             } else {
                 format!("{table} did not exist")
-            })
+            };
+            let table = None;
+            Ok(Done { status, table })
         }
     }
 }
@@ -82,12 +105,11 @@ fn failed(status: &Status) -> PlannerError {
     PlannerError::answered("catalog", status)
 }
 
-fn done(what: &str, table: proto::Table) -> Result<String, PlannerError> {
-    let name: TableName = wire::convert::required(table.name, "table name")?.into();
-    Ok(format!(
-        "{what} {name}: {} files, {} rows",
-        table.files, table.rows
-    ))
+fn done(what: &str, table: proto::Table) -> Result<Done, PlannerError> {
+    let name: TableName = wire::convert::required(table.name.clone(), "table name")?.into();
+    let status = format!("{what} {name}: {} files, {} rows", table.files, table.rows);
+    let table = Some(table);
+    Ok(Done { status, table })
 }
 
 /// The table with which long work ends.

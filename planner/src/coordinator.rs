@@ -21,7 +21,7 @@ use crate::error::PlannerError;
 use crate::log::State;
 use crate::plan::{Ready, physical};
 use crate::query::{Query, sum_counts};
-use crate::schema::{client_schema, difference};
+use crate::schema::difference;
 use crate::session::Session;
 use crate::shape::conform;
 use crate::statement::{self, Parsed};
@@ -95,7 +95,7 @@ async fn begin(
 }
 
 fn execute(ready: &Ready, promised: &SchemaRef) -> Result<Batches, PlannerError> {
-    if let Some(difference) = difference(promised, &client_schema(&ready.physical.schema())) {
+    if let Some(difference) = difference(promised, &ready.promised) {
         return Err(PlannerError::Other {
             category: Category::Precondition,
             message: format!("the result changed since it was planned: {difference}; run it again"),

@@ -247,6 +247,7 @@ fn query_plan(query: &Query, schema: SchemaRef, endpoints: Vec<Endpoint>, kind: 
             "files_skipped_by_bounds": sum.skipped_by_bounds,
             "bytes_total": sum.bytes_total,
             "bytes_left": sum.bytes_left,
+            "plan_ms": query.planned_ms(),
         }
     });
     QueryPlan {

@@ -177,7 +177,11 @@ impl Engine {
         match statement::parse(&statement.sql)? {
             Parsed::Command(command) => {
                 let done = commands::run(&self.parts, session, command).await?;
-                tracing::info!(principal = session.principal, done, "catalog changed");
+                tracing::info!(
+                    principal = session.principal,
+                    done = done.status,
+                    "catalog changed"
+                );
                 Ok(0)
             }
             _ => Err(PlannerError::Invalid(

@@ -74,13 +74,13 @@ async fn endpoints_of(
         }
     };
     let ready = physical(parts, session, query, &parsed, statement, &[]).await?;
-    let promised = client_schema(&ready.physical.schema());
+    query.plan_done();
     let fragments = if session.single_endpoint() {
         None
     } else {
-        shape::fragments(&ready.physical, &promised)?
+        shape::fragments(&ready.physical, &ready.promised)?
     };
-    let planned = Planned::new(promised, ready.snapshots);
+    let planned = Planned::new(ready.promised, ready.snapshots);
     match fragments {
         Some(fragments) if !fragments.is_empty() => {
             endpoints::scans(parts, session, query, statement, planned, &fragments).await
@@ -95,6 +95,8 @@ pub(crate) struct Ready {
     pub(crate) state: SessionState,
     pub(crate) logical: LogicalPlan,
     pub(crate) physical: Arc<dyn ExecutionPlan>,
+    /// The schema in which the client gets the rows.
+    pub(crate) promised: SchemaRef,
     pub(crate) snapshots: Vec<TableSnapshot>,
 }
 
@@ -117,6 +119,7 @@ pub(crate) async fn physical(
     let state = parts.context.state(session, tables.catalogs, Some(runner));
     let logical = logical(&state, parsed).await?;
     let logical = parameters::bind(logical, statement.parameters.as_ref())?;
+    let promised = promised_schema(&state, &logical, true)?;
     let logical = state.optimize(&logical)?;
     let physical = state
         .query_planner()
@@ -126,6 +129,7 @@ pub(crate) async fn physical(
         state,
         logical,
         physical,
+        promised,
         snapshots: tables.snapshots,
     })
 }
@@ -167,25 +171,26 @@ pub(crate) async fn prepare(
     let schema = if explained {
         explain::schema()
     } else {
-        prepared_schema(&state, plan, parameters.fields().is_empty())?
+        promised_schema(&state, &plan, parameters.fields().is_empty())?
     };
     Ok(Prepared::Query { schema, parameters })
 }
 
-/// The types after coercion. Without its values a statement may not coerce, and then its own types
-/// are the best that is known.
-fn prepared_schema(
+/// The names and types of a statement's rows, told by the statement alone so that they are the same
+/// each time that it is planned: the optimizer may learn that a column is never null. Without its
+/// values a statement may not coerce, and then its own types are the best that is known.
+fn promised_schema(
     state: &SessionState,
-    plan: LogicalPlan,
+    plan: &LogicalPlan,
     complete: bool,
 ) -> Result<SchemaRef, PlannerError> {
-    let unchanged = plan.clone();
     let options = state.config_options();
-    let analyzed = state.analyzer().execute_and_check(plan, options, |_, _| {});
-    let plan = match analyzed {
-        Ok(plan) => plan,
-        Err(error) if complete => return Err(error.into()),
-        Err(_) => unchanged,
-    };
-    Ok(client_schema(plan.schema().as_arrow()))
+    let analyzed = state
+        .analyzer()
+        .execute_and_check(plan.clone(), options, |_, _| {});
+    match analyzed {
+        Ok(plan) => Ok(client_schema(plan.schema().as_arrow())),
+        Err(error) if complete => Err(error.into()),
+        Err(_) => Ok(client_schema(plan.schema().as_arrow())),
+    }
 }

@@ -24,11 +24,12 @@ pub(crate) fn files(tables: &[TablePlan]) -> String {
         let _ = writeln!(
             text,
             "{} at snapshot {}: {} files -> {after_partition} after partition -> \
-             {after_manifest} after manifest -> {after_bounds} after bounds\n  \
+             {after_manifest} after manifest -> {after_bounds} after bounds ({} skipped)\n  \
              predicted: at least {} requests, at most {bytes} of {} bytes",
             plan.table,
             plan.snapshot,
             summary.files_total,
+            summary.files_total.saturating_sub(after_bounds),
             plan.files.len() * REQUESTS_PER_FILE,
             summary.bytes_total,
         );
@@ -193,7 +194,7 @@ mod tests {
         assert_eq!(
             files(&[plan()]),
             "fulmar.main.orders at snapshot 3: 12 files -> 10 after partition -> 10 after manifest \
-             -> 1 after bounds\n  predicted: at least 2 requests, at most 100 of 1200 bytes\n"
+             -> 1 after bounds (11 skipped)\n  predicted: at least 2 requests, at most 100 of 1200 bytes\n"
         );
     }
 

@@ -35,7 +35,7 @@ const TICKET: [(&str, Kind); 9] = [
     ("ticket_id", Kind::Text),
     ("server", Kind::Text),
     ("table", Kind::Text),
-    ("snapshot", Kind::Id),
+    ("snapshot_id", Kind::Id),
     ("complete", Kind::Flag),
     ("error", Kind::Text),
     ("finished", Kind::Time),

@@ -15,11 +15,11 @@ use crate::tables::{TableMeta, list};
 
 pub(super) fn tables_schema() -> SchemaRef {
     schema(&[
-        ("schema", Kind::Text),
-        ("table", Kind::Text),
+        ("table_schema", Kind::Text),
+        ("table_name", Kind::Text),
         ("kind", Kind::Text),
         ("location", Kind::Text),
-        ("snapshot", Kind::Id),
+        ("snapshot_id", Kind::Id),
         ("files", Kind::Count),
         ("rows", Kind::Count),
         ("bytes", Kind::Count),
@@ -30,8 +30,8 @@ pub(super) fn tables_schema() -> SchemaRef {
 
 pub(super) fn files_schema() -> SchemaRef {
     schema(&[
-        ("schema", Kind::Text),
-        ("table", Kind::Text),
+        ("table_schema", Kind::Text),
+        ("table_name", Kind::Text),
         ("path", Kind::Text),
         ("size", Kind::Count),
         ("rows", Kind::Count),
@@ -42,9 +42,9 @@ pub(super) fn files_schema() -> SchemaRef {
 
 pub(super) fn snapshots_schema() -> SchemaRef {
     schema(&[
-        ("schema", Kind::Text),
-        ("table", Kind::Text),
-        ("snapshot", Kind::Id),
+        ("table_schema", Kind::Text),
+        ("table_name", Kind::Text),
+        ("snapshot_id", Kind::Id),
         ("sequence_number", Kind::Id),
         ("committed", Kind::Time),
         ("operation", Kind::Text),

@@ -59,8 +59,7 @@ impl CatalogTable {
         let Some(filter) = conjunction(filters.iter().cloned()) else {
             return Ok((None, Predicate::Always));
         };
-        // Nothing is ruled out until the scan can tell what of a filter bounds decide.
-        let predicate = Predicate::Unknown;
+        let predicate = scan::predicate(&filter, &self.meta.schema);
         let schema = DFSchema::try_from(Arc::clone(&self.meta.plain))?;
         Ok((
             Some(state.create_physical_expr(filter, &schema)?),
