@@ -263,8 +263,9 @@ async fn ask(address: &str, channel: &Channel) -> Option<Server> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn sources_are_addresses_or_names() {
+    // Channels belong to a runtime even while they are idle.
+    #[tokio::test]
+    async fn sources_are_addresses_or_names() {
         let address = Source::Address("a:1".to_owned());
         assert_eq!(Source::parse("http://a:1/").unwrap(), address);
         assert_eq!(Source::parse("grpc+tcp://a:1").unwrap(), address);
