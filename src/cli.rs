@@ -4,8 +4,8 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::error::{ContextKind, ErrorKind};
-use clap::{Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::logging::LoggingFlags;
 use crate::{catalog, demo, fixtures, flight_server, local, planner, sql, table};
@@ -81,7 +81,9 @@ pub(crate) fn parse() -> Result<Cli, ExitCode> {
                 ExitCode::from(2)
             }
             _ => {
-                let _ = writeln!(std::io::stderr(), "fulmar: {}", usage_error(&error));
+                let arguments: Vec<String> = std::env::args().skip(1).collect();
+                let line = usage_error(&error, &arguments);
+                let _ = writeln!(std::io::stderr(), "fulmar: {line}");
                 ExitCode::from(2)
             }
         }
@@ -89,43 +91,38 @@ pub(crate) fn parse() -> Result<Cli, ExitCode> {
 }
 
 /// Clap's error as one line, with where to read more.
-fn usage_error(error: &clap::Error) -> String {
+fn usage_error(error: &clap::Error, arguments: &[String]) -> String {
     let rendered = error.render().to_string();
     let lines = rendered.lines().map(str::trim);
     let told =
         lines.take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
-    let text = told
-        .filter(|line| !line.is_empty())
-        .collect::<Vec<_>>()
-        .join(" ");
+    let text: Vec<&str> = told.filter(|line| !line.is_empty()).collect();
+    let text = text.join(" ");
     let text = text.strip_prefix("error: ").unwrap_or(&text);
-    format!("{text} (see {} --help)", command_of(error))
+    format!("{text} (see {} --help)", command_of(arguments))
 }
 
-/// The subcommand that the error is about, as far as clap tells.
-fn command_of(error: &clap::Error) -> String {
-    let usage = error.get(ContextKind::Usage).map(ToString::to_string);
-    let usage = usage.unwrap_or_default();
-    let words = usage
-        .split_whitespace()
-        .skip_while(|word| *word != "fulmar");
-    let command: Vec<&str> = words
-        .take_while(|word| !word.starts_with(['[', '<', '-']))
-        .collect();
-    match command.as_slice() {
-        [] => "fulmar".to_owned(),
-        words => words.join(" "),
+/// The subcommand that was meant, as far as it can be told.
+fn command_of(arguments: &[String]) -> String {
+    let mut words = vec!["fulmar"];
+    let root = Cli::command();
+    let mut command = &root;
+    for argument in arguments {
+        if let Some(inner) = command.find_subcommand(argument) {
+            words.push(argument);
+            command = inner;
+        }
     }
+    words.join(" ")
 }
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     fn wrong(arguments: &[&str]) -> String {
-        usage_error(&Cli::try_parse_from(arguments).unwrap_err())
+        let given: Vec<String> = arguments.iter().skip(1).map(ToString::to_string).collect();
+        usage_error(&Cli::try_parse_from(arguments).unwrap_err(), &given)
     }
 
     #[test]
@@ -177,6 +174,20 @@ mod tests {
 
     #[test]
     fn the_line_names_the_help_of_the_subcommand() {
-        assert!(wrong(&["fulmar", "demo", "--nope"]).ends_with("(see fulmar demo --help)"));
+        for (arguments, help) in [
+            (vec!["fulmar", "demo", "--nope"], "(see fulmar demo --help)"),
+            (
+                vec!["fulmar", "sql", "--format", "xml"],
+                "(see fulmar sql --help)",
+            ),
+            (
+                vec!["fulmar", "table", "drop"],
+                "(see fulmar table drop --help)",
+            ),
+            (vec!["fulmar", "--nope"], "(see fulmar --help)"),
+        ] {
+            let text = wrong(&arguments);
+            assert!(text.ends_with(help), "{text}");
+        }
     }
 }

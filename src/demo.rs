@@ -72,6 +72,8 @@ async fn demo(args: Args, shutdown: CancellationToken) -> anyhow::Result<()> {
         return Ok(shown.and(services.await?.map_err(Into::into))?);
     }
     args.announce.announce(address)?;
+    let hint = format!("ask it with: fulmar sql --planner {location}   (Ctrl-C ends it)");
+    writeln!(std::io::stderr(), "{hint}")?;
     Ok(services.await??)
 }
 

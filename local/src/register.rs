@@ -147,7 +147,7 @@ fn existing(tables: Vec<proto::Table>) -> Existing {
     tables.collect()
 }
 
-/// Does one job; why it was refused, if it was.
+/// Does one job; why the table is not there, if it is not.
 async fn run(
     mut catalog: CatalogClient<Channel>,
     job: &Job,
@@ -174,9 +174,15 @@ async fn run(
     match follow(progress, job, listener).await {
         Ok(()) => None,
         Err(status) => {
-            let reason = format!("table {} is left out: {}", job.name, status.message());
-            listener(Event::Warning(reason.clone()));
-            Some(status.message().to_owned())
+            let (name, reason) = (&job.name, status.message());
+            let left_out = job.work == Work::Create;
+            let what = if left_out {
+                "is left out"
+            } else {
+                "stays as it was"
+            };
+            listener(Event::Warning(format!("table {name} {what}: {reason}")));
+            left_out.then(|| reason.to_owned())
         }
     }
 }

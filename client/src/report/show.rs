@@ -100,7 +100,8 @@ impl QueryReport {
     fn pages(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let counts = &self.counts;
         if counts.pages_considered == 0 && counts.pages_read == 0 {
-            return line(f, "pages", "no page index in these files");
+            // Without a filter or without a page index nobody looked at pages.
+            return Ok(());
         }
         let text = format!(
             "{} of the filter: {} ruled out; {} of all columns read",
