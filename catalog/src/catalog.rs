@@ -7,8 +7,9 @@ use model::{ColumnMapping, SnapshotId, TableName};
 use store::Stores;
 use tokio::task::JoinError;
 
-use crate::database::Database;
+use crate::database::{Database, new_snapshot_id, now_unix_ms};
 use crate::error::CatalogError;
+use crate::iceberg::{self, Adoption, ManagedFile};
 use crate::index::{IndexCache, TableIndex};
 use crate::listing::{self, Before, Report, Source};
 use crate::locks::TableLocks;
@@ -26,6 +27,8 @@ const LONGEST_NAME: usize = 255;
 pub(crate) struct Catalog {
     database: Database,
     stores: Stores,
+    /// The folder of all managed tables.
+    warehouse: String,
     index: IndexCache,
     locks: TableLocks,
 }
@@ -56,10 +59,11 @@ pub(crate) enum Existing {
 
 impl Catalog {
     /// A catalog over an open database.
-    pub(crate) fn new(database: Database, stores: Stores) -> Self {
+    pub(crate) fn new(database: Database, stores: Stores, warehouse: String) -> Self {
         Self {
             database,
             stores,
+            warehouse,
             index: IndexCache::default(),
             locks: TableLocks::default(),
         }
@@ -182,17 +186,34 @@ impl Catalog {
         Ok(table)
     }
 
-    /// Turns a listing table into a managed one.
+    /// Turns a listing table into a managed one. Its files stay where they are; its metadata is complete
+    /// in the warehouse before the table refers to it.
     pub(crate) async fn adopt(
         &self,
         name: &TableName,
-        _report: Report<'_>,
+        report: Report<'_>,
     ) -> Result<Table, CatalogError> {
         let _alone = self.locks.lock(name).await;
-        self.database.table(name, None).await?;
-        Err(CatalogError::Unsupported(format!(
-            "table {name} cannot be adopted: managed tables are not supported yet"
-        )))
+        let index = self.index(name, None).await?;
+        let base = &index.table;
+        if base.definition.kind == TableKind::Managed {
+            return Err(CatalogError::AlreadyManaged(name.clone()));
+        }
+        let snapshot = new_snapshot_id();
+        let adoption = Adoption {
+            stores: &self.stores,
+            warehouse: &self.warehouse,
+            index: &index,
+            snapshot,
+            now_unix_ms: now_unix_ms(),
+        };
+        let adopted = iceberg::adopt(adoption, report).await?;
+        let table = self.database.adopt_table(base, snapshot, &adopted).await?;
+        tracing::info!(
+            table = %name, files = table.snapshot.files,
+            metadata = %adopted.metadata_location, "table adopted"
+        );
+        Ok(table)
     }
 
     /// Forgets a table; its files stay. Answers whether there was one.
@@ -233,11 +254,25 @@ impl Catalog {
         let (id, snapshot) = (table.id, table.snapshot.id);
         let build = || async {
             let files = self.database.snapshot_files(&table).await?;
-            let built = tokio::task::spawn_blocking(move || TableIndex::build(table, files));
+            let managed = self.managed_files(&table).await?;
+            let built = tokio::task::spawn_blocking(move || match managed {
+                Some(managed) => Ok(TableIndex::managed(table, managed, files)),
+                None => TableIndex::build(table, files),
+            });
             let interrupted = |error: JoinError| CatalogError::Interrupted(error.to_string());
             built.await.map_err(interrupted)?
         };
         self.index.get(id, snapshot, build).await
+    }
+
+    /// The files that a managed table's metadata names; nothing for snapshots of the time before it was
+    /// managed.
+    async fn managed_files(&self, table: &Table) -> Result<Option<Vec<ManagedFile>>, CatalogError> {
+        let Some(location) = &table.definition.metadata_location else {
+            return Ok(None);
+        };
+        let (snapshot, columns) = (table.snapshot.id, &table.snapshot.columns);
+        iceberg::read_snapshot(&self.stores, location, snapshot, columns).await
     }
 }
 

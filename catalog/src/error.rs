@@ -42,6 +42,9 @@ pub enum CatalogError {
         /// Which column of which file does not fit what.
         reason: String,
     },
+    /// A table that is managed already.
+    #[error("table {0} is already managed")]
+    AlreadyManaged(TableName),
     /// Somebody else changed the table in the meantime.
     #[error("table {0} was changed by someone else at the same time; try again")]
     Conflict(TableName),
@@ -105,7 +108,7 @@ impl Categorized for CatalogError {
     fn category(&self) -> Category {
         match self {
             Self::TableNotFound(_) | Self::SnapshotNotFound { .. } => Category::NotFound,
-            Self::TableExists(_) => Category::AlreadyExists,
+            Self::TableExists(_) | Self::AlreadyManaged(_) => Category::AlreadyExists,
             Self::Name { .. } => Category::Invalid,
             Self::NoFiles(_) | Self::Columns { .. } => Category::Precondition,
             Self::Conflict(_) => Category::Conflict,

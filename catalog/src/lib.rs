@@ -10,6 +10,7 @@ mod catalog;
 mod config;
 mod database;
 mod error;
+mod iceberg;
 mod index;
 mod listing;
 mod locks;

@@ -25,7 +25,11 @@ pub async fn serve(config: CatalogConfig, shutdown: CancellationToken) -> Result
     let database = Database::open(&config.database).await?;
     let address = config.listener.address();
     tracing::info!(%address, database = %config.database, "catalog is serving");
-    let catalog = Arc::new(Catalog::new(database.clone(), Stores::from_env()));
+    let catalog = Arc::new(Catalog::new(
+        database.clone(),
+        Stores::from_env(),
+        config.warehouse,
+    ));
     let retention = log::keep_bounded(database.clone(), config.log, shutdown.clone());
     let retention = tokio::spawn(retention);
     let service = CatalogServer::new(CatalogService::new(catalog))

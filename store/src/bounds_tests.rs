@@ -63,6 +63,7 @@ fn limits_of(column: &str, statistics: Statistics, table: DataType) -> Option<[O
     Some([bounds.lower, bounds.upper])
 }
 
+#[allow(clippy::unnecessary_wraps)] // as the cases want it
 fn int(min: i32, max: i32, nulls: Option<u64>) -> Option<Statistics> {
     Some(Statistics::int32(Some(min), Some(max), None, nulls, false))
 }
@@ -72,10 +73,12 @@ fn text(min: &str, max: &str, deprecated: bool) -> ValueStatistics<ByteArray> {
     ValueStatistics::new(bytes(min), bytes(max), None, Some(0), deprecated)
 }
 
+#[allow(clippy::unnecessary_wraps)] // as the cases want it
 fn outer(text: &str) -> Option<Bound> {
     Some(Bound::outer(Datum::text(text)))
 }
 
+#[allow(clippy::unnecessary_wraps)] // as the cases want it
 fn exact(text: &str) -> Option<Bound> {
     Some(Bound::exact(Datum::text(text)))
 }

@@ -135,13 +135,23 @@ impl Ledger {
     pub async fn read_suffix(&self, length: u64, why: &'static str) -> Result<Suffix, StoreError> {
         let wave = Wave::start(self);
         let (range, size, bytes) = self
-            .send(&GetRange::Suffix(length), 0..0, why, wave.number)
+            .send(Some(&GetRange::Suffix(length)), 0..0, why, wave.number)
             .await?;
         Ok(Suffix {
             size,
             offset: range.start,
             bytes,
         })
+    }
+
+    /// Reads a whole file, such as a metadata file whose size is not known.
+    ///
+    /// # Errors
+    /// As [`Ledger::read`].
+    pub async fn read_whole(&self, why: &'static str) -> Result<Bytes, StoreError> {
+        let wave = Wave::start(self);
+        let (_, _, bytes) = self.send(None, 0..0, why, wave.number).await?;
+        Ok(bytes)
     }
 
     async fn read_range(
@@ -154,7 +164,7 @@ impl Ledger {
             return Ok(Bytes::new());
         }
         let wanted = GetRange::Bounded(range.clone());
-        let (_, size, bytes) = self.send(&wanted, range.clone(), why, wave).await?;
+        let (_, size, bytes) = self.send(Some(&wanted), range.clone(), why, wave).await?;
         if bytes.len() as u64 != range.end - range.start {
             return Err(StoreError::Truncated {
                 path: self.location.url.clone(),
@@ -167,7 +177,7 @@ impl Ledger {
     /// Sends one request, again after a passing failure, and counts all of it.
     async fn send(
         &self,
-        wanted: &GetRange,
+        wanted: Option<&GetRange>,
         range: Range<u64>,
         why: &'static str,
         wave: u64,
@@ -202,10 +212,10 @@ impl Ledger {
         }
     }
 
-    async fn get(&self, wanted: &GetRange) -> Result<(Range<u64>, u64, Bytes), Failure> {
+    async fn get(&self, wanted: Option<&GetRange>) -> Result<(Range<u64>, u64, Bytes), Failure> {
         let version = self.version();
         let options = GetOptions {
-            range: Some(wanted.clone()),
+            range: wanted.cloned(),
             if_match: version.as_deref().and_then(etag).map(str::to_owned),
             ..GetOptions::default()
         };

@@ -74,6 +74,14 @@ async fn a_suffix_tells_the_size() {
 }
 
 #[tokio::test]
+async fn a_whole_file_is_one_request() {
+    let ledger = ledger("a", b"0123456789").await;
+    let bytes = ledger.read_whole("metadata").await.unwrap();
+    assert_eq!(bytes, Bytes::from_static(b"0123456789"));
+    assert_eq!(ledger.entries()[0].range, 0..10);
+}
+
+#[tokio::test]
 async fn a_file_that_changes_between_reads_is_noticed() {
     let ledger = ledger("t/x.parquet", b"0123456789").await;
     ledger.read_one(0..1, "a").await.unwrap();

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use arrow_schema::Schema;
-use model::{SnapshotId, TableName};
+use model::{ColumnMapping, SnapshotId, TableName};
 use uuid::Uuid;
 use wire::schema::encode_schema;
 
@@ -12,7 +12,8 @@ use super::read::find_table;
 use super::records::{encode_file_bounds, encode_ids, encode_partitions, kind_text, mapping_text};
 use super::{Connection, Database, begin_write, now_unix_ms, stored_count};
 use crate::error::CatalogError;
-use crate::table::{Change, Definition, FileFacts, Table, TableId};
+use crate::iceberg::Adopted;
+use crate::table::{Change, Definition, FileFacts, Table, TableId, TableKind};
 
 const COMMIT: &str = "commit a table";
 
@@ -45,13 +46,43 @@ impl Database {
         change: &Change,
     ) -> Result<Table, CatalogError> {
         let mut write = begin_write(&self.writer).await?;
-        let current = find_table(&mut write, base.name(), None).await?;
-        let current = current.ok_or_else(|| CatalogError::TableNotFound(base.name().clone()))?;
-        if current.id != base.id || current.snapshot.id != base.snapshot.id {
-            return Err(CatalogError::Conflict(base.name().clone()));
-        }
+        check_base(&mut write, base).await?;
         let sequence = base.snapshot.sequence_number + 1;
         add_snapshot(&mut write, base.id, sequence, change).await?;
+        self.finish(write, base.name()).await
+    }
+
+    /// Makes the listing table that is still at the snapshot of `base` a managed one: the same files
+    /// under a new snapshot, which its metadata has too.
+    pub(crate) async fn adopt_table(
+        &self,
+        base: &Table,
+        snapshot: SnapshotId,
+        adopted: &Adopted,
+    ) -> Result<Table, CatalogError> {
+        let mut write = begin_write(&self.writer).await?;
+        check_base(&mut write, base).await?;
+        let change = Change {
+            operation: "adopt",
+            columns: base.snapshot.columns.clone(),
+            added: Vec::new(),
+            removed: Vec::new(),
+        };
+        let sequence = base.snapshot.sequence_number + 1;
+        insert_snapshot(&mut write, base.id, sequence, snapshot, &change).await?;
+        let updated = sqlx::query(
+            "UPDATE tables SET kind = ?, mapping = ?, metadata_location = ?, current_snapshot = ?,
+                               last_field_id = max(last_field_id, ?)
+             WHERE table_id = ?",
+        )
+        .bind(kind_text(TableKind::Managed))
+        .bind(mapping_text(ColumnMapping::ByFieldId))
+        .bind(&adopted.metadata_location)
+        .bind(snapshot.0)
+        .bind(adopted.last_field_id)
+        .bind(base.id.0);
+        let updated = updated.execute(&mut *write).await;
+        updated.map_err(CatalogError::database(COMMIT))?;
         self.finish(write, base.name()).await
     }
 
@@ -78,6 +109,16 @@ impl Database {
             .map_err(CatalogError::database(COMMIT))?;
         table.ok_or_else(|| CatalogError::TableNotFound(name.clone()))
     }
+}
+
+/// Whether a table is still the one, at the snapshot, that a change was thought out for.
+async fn check_base(write: &mut Connection, base: &Table) -> Result<(), CatalogError> {
+    let current = find_table(write, base.name(), None).await?;
+    let current = current.ok_or_else(|| CatalogError::TableNotFound(base.name().clone()))?;
+    if current.id != base.id || current.snapshot.id != base.snapshot.id {
+        return Err(CatalogError::Conflict(base.name().clone()));
+    }
+    Ok(())
 }
 
 async fn delete_table(write: &mut Connection, name: &TableName) -> Result<bool, CatalogError> {
@@ -137,7 +178,7 @@ async fn add_snapshot(
         };
         insert_file(write, table, sequence, schema, facts).await?;
     }
-    let snapshot = SnapshotId(new_snapshot_id());
+    let snapshot = new_snapshot_id();
     insert_snapshot(write, table, sequence, snapshot, change).await?;
     let updated = sqlx::query(
         "UPDATE tables SET current_snapshot = ?, last_field_id = max(last_field_id, ?)
@@ -244,7 +285,7 @@ async fn insert_file(
 
 /// A random positive id below 2^53, so that it survives JSON numbers; like Iceberg's, it does not say
 /// which snapshot is newer.
-fn new_snapshot_id() -> i64 {
+pub(crate) fn new_snapshot_id() -> SnapshotId {
     let random = Uuid::new_v4().as_u64_pair().0 & ((1 << 53) - 1);
-    i64::try_from(random).unwrap_or(1).max(1)
+    SnapshotId(i64::try_from(random).unwrap_or(1).max(1))
 }

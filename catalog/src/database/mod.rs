@@ -15,6 +15,7 @@ use sqlx::sqlite::{
 };
 use sqlx::{SqlSafeStr, SqliteConnection};
 
+pub(crate) use commit::new_snapshot_id;
 pub(crate) use read::{FileRow, SnapshotFiles};
 
 use crate::error::CatalogError;

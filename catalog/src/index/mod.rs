@@ -14,6 +14,7 @@ use columns::FileColumns;
 
 use crate::database::{FileRow, SnapshotFiles};
 use crate::error::CatalogError;
+use crate::iceberg::ManagedFile;
 use crate::table::{Columns, RawPartition, Table};
 
 /// What is charged for a file or a bound when memory is counted.
@@ -63,6 +64,22 @@ impl TableIndex {
         })
     }
 
+    /// The files of a managed table as its manifests describe them, with what `known` remembers of how
+    /// to open them.
+    pub(crate) fn managed(table: Table, files: Vec<ManagedFile>, known: SnapshotFiles) -> Self {
+        let known = known.files.into_iter();
+        let mut known: HashMap<String, DataFile> =
+            known.map(|row| (row.file.path.clone(), row.file)).collect();
+        let files = files.into_iter().map(|managed| {
+            let remembered = known.remove(&managed.path);
+            IndexedFile::managed(managed, remembered)
+        });
+        Self {
+            files: files.collect(),
+            table,
+        }
+    }
+
     /// About how much memory it takes.
     pub(crate) fn memory(&self) -> usize {
         let bounds = |file: &IndexedFile| file.bounds.len() + 2 * file.partitions.len();
@@ -82,18 +99,37 @@ impl IndexedFile {
         let partitions = fields
             .map(|field| typed_value(*field, &row.partitions, &columns.schema))
             .collect::<Result<Vec<_>, _>>()?;
-        let rows = row.file.record_count;
-        let constant = |value: &PartitionValue| (value.field, constant_bounds(value, rows));
-        let mut partition_bounds: Vec<_> = partitions.iter().map(constant).collect();
-        partition_bounds.sort_by_key(|(field, _)| *field);
         let mut bounds = file_columns.bounds(row.bounds, row.file.record_count);
         bounds.sort_by_key(|(field, _)| *field);
         Ok(Self {
+            partition_bounds: partition_bounds(&partitions, row.file.record_count),
             file: row.file,
             partitions,
-            partition_bounds,
             bounds,
         })
+    }
+
+    fn managed(managed: ManagedFile, remembered: Option<DataFile>) -> Self {
+        let remembered = remembered.filter(|file| file.size == managed.size);
+        let file = DataFile {
+            path: managed.path,
+            size: managed.size,
+            record_count: Some(managed.record_count),
+            version: remembered.as_ref().and_then(|file| file.version.clone()),
+            footer_length: remembered.as_ref().and_then(|file| file.footer_length),
+            page_index: remembered.and_then(|file| file.page_index),
+        };
+        let partitions = managed.partitions;
+        let in_path = |field: FieldId| partitions.iter().any(|value| value.field == field);
+        let mut bounds = managed.bounds;
+        bounds.retain(|(field, _)| !in_path(*field));
+        bounds.sort_by_key(|(field, _)| *field);
+        Self {
+            partition_bounds: partition_bounds(&partitions, file.record_count),
+            partitions,
+            bounds,
+            file,
+        }
     }
 
     /// What a Flight server must know to scan the file.
@@ -103,6 +139,16 @@ impl IndexedFile {
             rows: None,
             partition_values: self.partitions.clone(),
         }
+    }
+
+    /// The value of each partition column.
+    pub(crate) fn partition_values(&self) -> &[PartitionValue] {
+        &self.partitions
+    }
+
+    /// Bounds of the columns that are not partition columns, by field id.
+    pub(crate) fn column_bounds(&self) -> &[(FieldId, ColumnBounds)] {
+        &self.bounds
     }
 
     /// The partition values as statistics.
@@ -124,6 +170,14 @@ fn constant_bounds(value: &PartitionValue, rows: Option<u64>) -> ColumnBounds {
         row_count: Some(rows),
         ..one
     }
+}
+
+/// Partition values as bounds, by field id.
+fn partition_bounds(values: &[PartitionValue], rows: Option<u64>) -> Vec<(FieldId, ColumnBounds)> {
+    let constant = |value: &PartitionValue| (value.field, constant_bounds(value, rows));
+    let mut bounds: Vec<_> = values.iter().map(constant).collect();
+    bounds.sort_by_key(|(field, _)| *field);
+    bounds
 }
 
 /// A partition value as its column's type; a path that lacks the folder gives null.

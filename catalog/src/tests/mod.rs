@@ -1,5 +1,6 @@
 //! The whole service on a real socket, over fixtures on disk.
 
+mod adopting;
 mod bad_input;
 mod listing;
 mod planning;
