@@ -20,6 +20,16 @@ pub enum ScanError {
     /// The file or its store.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// Other scans of the process hold the memory that this one needs.
+    #[error(
+        "no memory for {bytes} bytes after {seconds} seconds: too many scans at once, try again later"
+    )]
+    Exhausted {
+        /// The bytes that are to be fetched.
+        bytes: u64,
+        /// How long it was waited for.
+        seconds: u64,
+    },
     /// A column of a file whose values are not those of the table's column.
     #[error("{path}: column {column:?} is no {kind}: {reason}")]
     Column {
@@ -68,6 +78,7 @@ impl Categorized for ScanError {
         match self {
             Self::Fragment(_) | Self::Filter { .. } => Category::Invalid,
             Self::NoRunner(_) | Self::Internal(_) => Category::Internal,
+            Self::Exhausted { .. } => Category::Exhausted,
             Self::Store(error) => error.category(),
             Self::Column { .. } | Self::Rows { .. } => Category::Precondition,
         }

@@ -58,40 +58,71 @@ impl Waves {
                 // Only a runtime that shuts down cancels it.
                 Err(_) => None,
             },
-            None => match self.planned.pop_front() {
-                Some(reads) => {
-                    Some(fetch(Arc::clone(&self.ledger), self.in_flight.clone(), reads).await?)
-                }
-                None => None,
-            },
+            None => self.fetch_now().await?,
         };
-        if self.ahead
-            && let Some(reads) = self.planned.pop_front()
-        {
-            let fetch = fetch(Arc::clone(&self.ledger), self.in_flight.clone(), reads);
-            self.under_way = Some(SpawnedTask::spawn(fetch));
-        }
+        self.fetch_ahead();
         Ok(wave)
+    }
+
+    async fn fetch_now(&mut self) -> Result<Option<FetchedWave>, ScanError> {
+        let Some(wave) = self.planned.pop_front() else {
+            return Ok(None);
+        };
+        let request = Request::new(&self.ledger, wave);
+        let held = self.in_flight.hold(request.size).await?;
+        fetch(Arc::clone(&self.ledger), request, held)
+            .await
+            .map(Some)
+    }
+
+    /// Fetches one more wave if there is memory for it: whoever waits for some must not wait for waves
+    /// that nobody needs yet.
+    fn fetch_ahead(&mut self) {
+        if !self.ahead {
+            return;
+        }
+        let Some(wave) = self.planned.pop_front() else {
+            return;
+        };
+        let request = Request::new(&self.ledger, wave);
+        match self.in_flight.try_hold(request.size) {
+            Some(held) => {
+                let fetch = fetch(Arc::clone(&self.ledger), request, held);
+                self.under_way = Some(SpawnedTask::spawn(fetch));
+            }
+            None => self.planned.push_front(request.reads),
+        }
+    }
+}
+
+/// The requests of one wave.
+struct Request {
+    reads: Vec<RowGroupRead>,
+    ranges: Vec<Range<u64>>,
+    size: u64,
+}
+
+impl Request {
+    fn new(ledger: &Ledger, reads: Vec<RowGroupRead>) -> Self {
+        let needed = reads.iter().flat_map(RowGroupRead::ranges).cloned();
+        let ranges = coalesce(needed.collect(), &ledger.location().profile());
+        Self {
+            size: ranges.iter().map(|range| range.end - range.start).sum(),
+            reads,
+            ranges,
+        }
     }
 }
 
 async fn fetch(
     ledger: Arc<Ledger>,
-    in_flight: InFlight,
-    reads: Vec<RowGroupRead>,
+    request: Request,
+    held: Held,
 ) -> Result<FetchedWave, ScanError> {
-    let needed: Vec<Range<u64>> = reads
-        .iter()
-        .flat_map(RowGroupRead::ranges)
-        .cloned()
-        .collect();
-    let requests = coalesce(needed, &ledger.location().profile());
-    let size = requests.iter().map(|range| range.end - range.start).sum();
-    let held = in_flight.hold(size).await;
-    let bytes = ledger.read(requests.clone(), "pages").await?;
+    let bytes = ledger.read(request.ranges.clone(), "pages").await?;
     Ok(FetchedWave {
-        reads: reads.into(),
-        bytes: Fetched::new(&requests, bytes),
+        reads: request.reads.into(),
+        bytes: Fetched::new(&request.ranges, bytes),
         _held: held,
     })
 }

@@ -4,17 +4,32 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use model::DataFile;
+use store::footer::{FooterHint, read_footer};
+use store::{Fetched, Ledger};
 use tokio::sync::OnceCell;
 
 use crate::error::ScanError;
 use crate::opened::OpenedFile;
 
+/// An opened file.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) file: Arc<OpenedFile>,
+    /// Whether its footer was here already.
+    pub(crate) was_kept: bool,
+    /// Bytes that came with the footer when it was read now.
+    pub(crate) tail: Fetched,
+    /// Bytes of the footer when it was read now.
+    pub(crate) read_bytes: u64,
+}
+
 /// What a file is known by. A file without a version is never kept.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct FileKey {
-    pub(crate) path: String,
-    pub(crate) size: u64,
-    pub(crate) version: String,
+struct FileKey {
+    path: String,
+    size: u64,
+    version: String,
 }
 
 /// Footers by file.
@@ -45,12 +60,48 @@ impl Footers {
         }
     }
 
+    /// The file: its footer from here, or read now.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or is no sound Parquet file.
+    pub(crate) async fn open(
+        &self,
+        ledger: &Ledger,
+        file: &DataFile,
+        hint: FooterHint,
+    ) -> Result<Opened, ScanError> {
+        let (mut tail, mut read_bytes) = (Fetched::default(), 0);
+        let load = async {
+            let footer = read_footer(ledger, Some(file.size), hint).await?;
+            let opened = OpenedFile::new(ledger.url(), &footer);
+            (tail, read_bytes) = (footer.tail, footer.footer_length);
+            Ok(opened)
+        };
+        let (file, was_kept) = match &file.version {
+            None => (Arc::new(load.await?), false),
+            Some(version) => {
+                let key = FileKey {
+                    path: ledger.url().to_owned(),
+                    size: file.size,
+                    version: version.clone(),
+                };
+                self.get(key, load).await?
+            }
+        };
+        Ok(Opened {
+            file,
+            was_kept,
+            tail,
+            read_bytes,
+        })
+    }
+
     /// The file, and whether it was there already. `load` runs unless it was, or unless another caller
     /// is loading it already and succeeds.
     ///
     /// # Errors
     /// Those of `load`; nothing is kept then.
-    pub(crate) async fn get(
+    async fn get(
         &self,
         key: FileKey,
         load: impl Future<Output = Result<OpenedFile, ScanError>>,

@@ -22,6 +22,8 @@ mod scan;
 mod footers;
 mod opened;
 
+mod task_file;
+
 mod row_groups;
 
 mod pages;

@@ -1,10 +1,12 @@
 //! What all scans of a process share: stores, footers and limits.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use store::Stores;
 use tokio::sync::Semaphore;
 
+use crate::error::ScanError;
 use crate::footers::Footers;
 
 const MIB: u64 = 1024 * 1024;
@@ -20,6 +22,8 @@ pub struct Limits {
     pub wave_bytes: u64,
     /// Fetched bytes that all scans of the process hold together.
     pub bytes_in_flight: u64,
+    /// How long a task waits for bytes that other scans hold before it fails.
+    pub patience: Duration,
     /// Footers that are kept.
     pub footer_bytes: u64,
     /// Rows of a batch at most; fewer when rows are large.
@@ -33,6 +37,7 @@ impl Default for Limits {
         Self {
             wave_bytes: 32 * MIB,
             bytes_in_flight: 1024 * MIB,
+            patience: Duration::from_mins(1),
             footer_bytes: 256 * MIB,
             batch_rows: 8192,
             open_ahead: 4,
@@ -55,7 +60,7 @@ impl Scanner {
         Self {
             stores,
             footers: Footers::new(limits.footer_bytes),
-            in_flight: InFlight::new(limits.bytes_in_flight),
+            in_flight: InFlight::new(limits.bytes_in_flight, limits.patience),
             limits,
         }
     }
@@ -66,6 +71,7 @@ impl Scanner {
 pub(crate) struct InFlight {
     permits: Arc<Semaphore>,
     most: u32,
+    patience: Duration,
 }
 
 /// Bytes that count as held until this is dropped.
@@ -73,21 +79,41 @@ pub(crate) struct InFlight {
 pub(crate) struct Held(#[allow(dead_code)] Option<tokio::sync::OwnedSemaphorePermit>);
 
 impl InFlight {
-    fn new(bytes: u64) -> Self {
+    fn new(bytes: u64, patience: Duration) -> Self {
         let most = u32::try_from(bytes / PERMIT_BYTES)
             .unwrap_or(u32::MAX / 8)
             .max(1);
         Self {
             permits: Arc::new(Semaphore::new(most as usize)),
             most,
+            patience,
         }
     }
 
     /// Waits until so many bytes fit. More than fit at all count as all.
-    pub(crate) async fn hold(&self, bytes: u64) -> Held {
+    ///
+    /// # Errors
+    /// When others hold too much for too long.
+    pub(crate) async fn hold(&self, bytes: u64) -> Result<Held, ScanError> {
+        let permits = Arc::clone(&self.permits).acquire_many_owned(self.permits_of(bytes));
+        match tokio::time::timeout(self.patience, permits).await {
+            // The semaphore is never closed.
+            Ok(held) => Ok(Held(held.ok())),
+            Err(_) => Err(ScanError::Exhausted {
+                bytes,
+                seconds: self.patience.as_secs(),
+            }),
+        }
+    }
+
+    /// Holds so many bytes if they fit now.
+    pub(crate) fn try_hold(&self, bytes: u64) -> Option<Held> {
+        let permits = Arc::clone(&self.permits).try_acquire_many_owned(self.permits_of(bytes));
+        permits.ok().map(|held| Held(Some(held)))
+    }
+
+    fn permits_of(&self, bytes: u64) -> u32 {
         let permits = u32::try_from(bytes.div_ceil(PERMIT_BYTES)).unwrap_or(u32::MAX);
-        let permits = Arc::clone(&self.permits).acquire_many_owned(permits.min(self.most));
-        // The semaphore is never closed.
-        Held(permits.await.ok())
+        permits.min(self.most)
     }
 }

@@ -7,6 +7,7 @@ use std::time::Instant;
 use model::{Counts, Skip, TaskReport};
 use store::Ledger;
 
+use crate::footers::Opened;
 use crate::read_plan::RowGroupRead;
 use crate::recorder::{Place, Recorder};
 
@@ -45,6 +46,12 @@ impl TaskLog {
     pub(crate) fn skip(&mut self, skips: impl IntoIterator<Item = Skip>) {
         let room = MOST_SKIPS.saturating_sub(self.skips.len());
         self.skips.extend(skips.into_iter().take(room));
+    }
+
+    /// A footer that was read, or was kept.
+    pub(crate) fn opened(&mut self, opened: &Opened) {
+        self.counts.bytes_needed += opened.read_bytes;
+        self.counts.footer_cache_hits += u64::from(opened.was_kept);
     }
 
     /// A row group whose bytes were fetched.

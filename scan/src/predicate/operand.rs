@@ -78,6 +78,9 @@ impl<'a> Operand<'a> {
             End::Unbounded => return Some(End::Unbounded),
             End::Inclusive(value) | End::Exclusive(value) => value,
         };
+        if let (DataType::Timestamp(unit, None), Datum::Date(day)) = (self.stored, value) {
+            return end_of_day(end, side, *day, *unit);
+        }
         let (floor, exact) = match (self.stored, value) {
             (
                 DataType::Date32,
@@ -111,15 +114,36 @@ enum Side {
     Upper,
 }
 
-/// The last midnight not after an instant, and whether it is that instant.
-fn days(value: i64, unit: TimeUnit) -> Option<(Datum, bool)> {
-    let per_day = 86_400
+/// The end, over instants, of what is an end over their dates.
+fn end_of_day(end: &End, side: Side, day: i32, unit: TimeUnit) -> Option<End> {
+    let midnight = |day: i64| {
+        let value = day.checked_mul(per_day(unit))?;
+        let utc = false;
+        Some(Datum::Timestamp { value, unit, utc })
+    };
+    let day = i64::from(day);
+    Some(match (end, side) {
+        (End::Unbounded, _) => End::Unbounded,
+        (End::Inclusive(_), Side::Lower) => End::Inclusive(midnight(day)?),
+        (End::Exclusive(_), Side::Lower) => End::Inclusive(midnight(day + 1)?),
+        (End::Inclusive(_), Side::Upper) => End::Exclusive(midnight(day + 1)?),
+        (End::Exclusive(_), Side::Upper) => End::Exclusive(midnight(day)?),
+    })
+}
+
+fn per_day(unit: TimeUnit) -> i64 {
+    86_400
         * match unit {
             TimeUnit::Second => 1,
             TimeUnit::Millisecond => 1_000,
             TimeUnit::Microsecond => 1_000_000,
             TimeUnit::Nanosecond => 1_000_000_000,
-        };
+        }
+}
+
+/// The last midnight not after an instant, and whether it is that instant.
+fn days(value: i64, unit: TimeUnit) -> Option<(Datum, bool)> {
+    let per_day = per_day(unit);
     let day = i32::try_from(value.div_euclid(per_day)).ok()?;
     Some((Datum::Date(day), value.rem_euclid(per_day) == 0))
 }
@@ -164,7 +188,8 @@ fn is_binary(kind: &DataType) -> bool {
     )
 }
 
-/// Whether a cast keeps every value and the order of values.
+/// Whether [`Operand::stored_values`] can undo a cast: it keeps every value and the order of values, or
+/// takes an instant to its date.
 fn keeps_values(from: &DataType, to: &DataType) -> bool {
     use DataType::{Date32, Float32, Float64, Timestamp};
     if from == to || (is_text(from) && is_text(to)) || (is_binary(from) && is_binary(to)) {
@@ -175,7 +200,7 @@ fn keeps_values(from: &DataType, to: &DataType) -> bool {
             bits(from) < bits(to) && (from.is_unsigned_integer() || to.is_signed_integer())
         }
         (from, Float64) if from.is_integer() => bits(from) <= 32,
-        (Float32, Float64) | (Date32, Timestamp(_, None)) => true,
+        (Float32, Float64) | (Date32, Timestamp(_, None)) | (Timestamp(_, None), Date32) => true,
         (Timestamp(from, from_zone), Timestamp(to, to_zone)) => {
             from <= to && from_zone.is_some() == to_zone.is_some()
         }

@@ -114,6 +114,18 @@ fn filters_become_what_the_pruner_understands_of_them() {
         ),
         ("day < TIMESTAMP '2024-03-01T12:00:00'", "day <= 2024-03-01"),
         ("day = TIMESTAMP '2024-03-01T12:00:00'", "never"),
+        (
+            "CAST(at AS DATE) = DATE '2024-03-01'",
+            "at >= 2024-03-01T00:00:00 AND < 2024-03-02T00:00:00",
+        ),
+        (
+            "CAST(at AS DATE) > DATE '2024-03-01'",
+            "at >= 2024-03-02T00:00:00",
+        ),
+        (
+            "CAST(at AS DATE) <= DATE '1969-12-31'",
+            "at < 1970-01-01T00:00:00",
+        ),
         ("at < '2024-03-01T12:00:00'", "at < 2024-03-01T12:00:00"),
         ("money >= 12.5", "money >= 12.50"),
         ("list IS NULL", "?"),

@@ -1,7 +1,9 @@
 //! Whole scans of fixtures: what they read, and that they give the rows they should.
 
 mod bad_files;
+mod evolution;
 mod golden;
 pub(crate) mod random_filters;
 mod same_rows;
+mod sharing;
 mod table;

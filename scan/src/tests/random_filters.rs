@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, SchemaRef};
+use arrow::datatypes::{DataType, SchemaRef, TimeUnit};
 use arrow::record_batch::RecordBatch;
 use datafusion::common::{Column, DFSchema};
 use datafusion::logical_expr::simplify::SimplifyContext;
-use datafusion::logical_expr::{Expr, Operator, binary_expr, lit};
+use datafusion::logical_expr::{Expr, Operator, binary_expr, cast, lit};
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::physical_plan::PhysicalExpr;
 use datafusion::prelude::SessionContext;
@@ -91,6 +91,11 @@ fn test_of(name: &str, test: usize, [one, two]: [ScalarValue; 2]) -> Expr {
         kind,
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View
     );
+    if let Some(kind) = wider(&kind, test)
+        && test % 24 >= 20
+    {
+        return cast_test(name, test, &one, &kind);
+    }
     match test % 20 {
         0..8 => binary_expr(column, operators[test % 20], lit(one)),
         8 => binary_expr(lit(one), Operator::Lt, column),
@@ -117,6 +122,43 @@ fn test_of(name: &str, test: usize, [one, two]: [ScalarValue; 2]) -> Expr {
         }
         _ => column.gt(lit(one)),
     }
+}
+
+/// A type to which a cast keeps values and their order, or dates of instants.
+fn wider(kind: &DataType, test: usize) -> Option<DataType> {
+    use DataType::*;
+    Some(match kind {
+        Int8 | Int16 | Int32 | UInt8 | UInt16 | UInt32 if test.is_multiple_of(2) => Float64,
+        Int8 | Int16 | Int32 | UInt8 | UInt16 | UInt32 => Int64,
+        Float32 => Float64,
+        Date32 => Timestamp(TimeUnit::Millisecond, None),
+        Timestamp(_, None) => Date32,
+        Timestamp(TimeUnit::Second, zone) => Timestamp(TimeUnit::Millisecond, zone.clone()),
+        Decimal32(..) | Decimal64(..) => Decimal128(38, 6),
+        Utf8 => LargeUtf8,
+        _ => return None,
+    })
+}
+
+/// A test of a cast column, with a literal that may lie between two values of the column.
+fn cast_test(name: &str, test: usize, value: &ScalarValue, kind: &DataType) -> Expr {
+    let column = cast(Expr::Column(Column::from_name(name)), kind.clone());
+    let literal = match value.cast_to(kind).unwrap() {
+        ScalarValue::Float64(Some(value)) if test.is_multiple_of(3) => (value - 0.5).into(),
+        ScalarValue::TimestampMillisecond(Some(value), zone) if test.is_multiple_of(3) => {
+            ScalarValue::TimestampMillisecond(Some(value - 1), zone)
+        }
+        literal => literal,
+    };
+    let operator = [
+        Operator::Eq,
+        Operator::NotEq,
+        Operator::Lt,
+        Operator::GtEq,
+        Operator::Gt,
+        Operator::LtEq,
+    ][test / 24 % 6];
+    binary_expr(column, operator, lit(literal))
 }
 
 fn pattern(value: &str, test: usize) -> String {

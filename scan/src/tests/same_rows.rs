@@ -1,5 +1,6 @@
 use std::path::Path;
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use arrow::compute::filter_record_batch;
 use arrow::record_batch::RecordBatch;
@@ -11,7 +12,7 @@ use tokio::runtime::Runtime;
 
 use super::random_filters::{Shape, coerced, shapes};
 use super::table::{Table, passes};
-use crate::ScanSpec;
+use crate::{Limits, ScanSpec};
 
 struct Fixture {
     _dir: TempDir,
@@ -19,17 +20,31 @@ struct Fixture {
     rows: RecordBatch,
 }
 
-static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
-static AWKWARD: LazyLock<Fixture> = LazyLock::new(|| fixture(fixtures::awkward));
-static SORTED: LazyLock<Fixture> = LazyLock::new(|| fixture(|dir| orders_sorted(dir, 5_000)));
-static PAGED: LazyLock<Fixture> = LazyLock::new(|| fixture(|dir| orders_paged(dir, 50_000)));
-static DICTIONARY: LazyLock<Fixture> =
-    LazyLock::new(|| fixture(|dir| orders_paged_dictionary(dir, 50_000)));
+/// So small that every row group is a wave and waits for the one before.
+const TINY: Limits = Limits {
+    wave_bytes: 1,
+    bytes_in_flight: 1,
+    patience: Duration::from_secs(10),
+    footer_bytes: 1,
+    batch_rows: 7,
+    open_ahead: 1,
+};
 
-fn fixture(write: impl Fn(&Path) -> Result<Written>) -> Fixture {
+static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
+static AWKWARD: LazyLock<Fixture> = LazyLock::new(|| fixture(Limits::default(), fixtures::awkward));
+static SORTED: LazyLock<Fixture> = LazyLock::new(|| fixture(TINY, |dir| orders_sorted(dir, 5_000)));
+static PAGED: LazyLock<Fixture> =
+    LazyLock::new(|| fixture(Limits::default(), |dir| orders_paged(dir, 50_000)));
+static DICTIONARY: LazyLock<Fixture> = LazyLock::new(|| {
+    fixture(Limits::default(), |dir| {
+        orders_paged_dictionary(dir, 50_000)
+    })
+});
+
+fn fixture(limits: Limits, write: impl Fn(&Path) -> Result<Written>) -> Fixture {
     let dir = tempfile::tempdir().unwrap();
     let written = write(dir.path()).unwrap();
-    let table = RUNTIME.block_on(Table::of("fixture", &written));
+    let table = RUNTIME.block_on(Table::limited("fixture", &written, limits));
     let columns: Vec<String> = table
         .visible()
         .fields()

@@ -44,6 +44,10 @@ pub(crate) struct Scanned {
 
 impl Table {
     pub(crate) async fn of(name: &str, written: &Written) -> Self {
+        Self::limited(name, written, Limits::default()).await
+    }
+
+    pub(crate) async fn limited(name: &str, written: &Written, limits: Limits) -> Self {
         let stores = Stores::from_env();
         let mut tasks = Vec::new();
         let mut schema = None;
@@ -56,7 +60,7 @@ impl Table {
             name: TableName::main(name),
             schema: TableSchema::numbered(&schema.unwrap()),
             tasks,
-            scanner: Arc::new(Scanner::new(stores, Limits::default())),
+            scanner: Arc::new(Scanner::new(stores, limits)),
             plain: Mutex::default(),
         }
     }
