@@ -7,7 +7,7 @@ use crate::error::ClientError;
 use crate::statement::collect;
 
 /// All tables.
-pub const LIST: &str = "SELECT \"schema\", \"table\", kind, files, \"rows\", bytes, partition_columns, \
+pub const LIST: &str = "SELECT table_schema, table_name, kind, files, \"rows\", bytes, partition_columns, \
      location FROM system.tables ORDER BY 1, 2";
 
 /// The data files of a table.
@@ -17,7 +17,7 @@ pub fn files(name: &str) -> String {
 
 /// The snapshots of a table.
 pub fn snapshots(name: &str) -> String {
-    let columns = "snapshot, sequence_number, committed, operation, files_added, files_removed, \
+    let columns = "snapshot_id, sequence_number, committed, operation, files_added, files_removed, \
                    files, \"rows\"";
     of_table(columns, "system.snapshots", name)
 }
@@ -80,7 +80,7 @@ fn of_table(columns: &str, system_table: &str, name: &str) -> String {
     let schema = parts.get(1).copied().unwrap_or("main");
     let table = parts.first().copied().unwrap_or_default();
     format!(
-        "SELECT {columns} FROM {system_table} WHERE \"schema\" = {} AND \"table\" = {} ORDER BY 1",
+        "SELECT {columns} FROM {system_table} WHERE table_schema = {} AND table_name = {} ORDER BY 1",
         literal(schema),
         literal(table)
     )

@@ -77,14 +77,12 @@ fn fit(
     let wrong = |reason: String| {
         PlannerError::Invalid(format!("parameter ${number} must be {wanted}, {reason}"))
     };
-    if !can_cast_types(&given, wanted)
-        || (given == DataType::Boolean) != (*wanted == DataType::Boolean)
-            && !given.is_string()
-            && !given.is_null()
-    {
+    let loose = given.is_string() || given.is_null();
+    let one_is_boolean = (given == DataType::Boolean) != (*wanted == DataType::Boolean);
+    if !can_cast_types(&given, wanted) || one_is_boolean && !loose {
         return Err(wrong(format!("not {given}")));
     }
-    if given.is_string() || given.is_null() {
+    if loose {
         return value
             .cast_to(wanted)
             .map_err(|_| wrong(format!("not {value}")));

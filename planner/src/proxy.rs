@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures::{StreamExt, TryStreamExt};
 use wire::{Payload, ScanWork};
 
 use crate::engine::Parts;
@@ -18,6 +19,7 @@ pub(crate) fn run(
     let schema = wire::schema::decode_schema(&work.output_schema)?;
     let report = Report::default();
     let ended = report.clone();
+    let query = payload.query_id.clone();
     let batches = remote::rows(
         Arc::clone(parts),
         payload,
@@ -25,7 +27,7 @@ pub(crate) fn run(
     );
     Ok(ResultStream {
         schema,
-        batches,
+        batches: batches.map_err(move |error| error.in_query(&query)).boxed(),
         report,
     })
 }

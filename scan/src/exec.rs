@@ -84,14 +84,19 @@ impl ScanExec {
         }
     }
 
-    /// An estimate even without a filter: the record counts are what files said when they were
-    /// planned, and only a scan notices that a file is gone.
+    /// Without a filter the rows are those that the footers told when the snapshot was made, and so
+    /// they are exact: `count(*)` is answered from them and opens no file.
     fn estimate(&self, partition: Option<usize>) -> Result<Statistics> {
         let mut statistics = Statistics::new_unknown(&self.schema());
         let rows = self.tasks(partition)?.into_iter().map(task_rows);
         if let Some(rows) = rows.sum::<Option<u64>>() {
             let rows = self.spec.limit.map_or(rows, |limit| rows.min(limit));
-            statistics.num_rows = Precision::Inexact(usize::try_from(rows).unwrap_or(usize::MAX));
+            let rows = usize::try_from(rows).unwrap_or(usize::MAX);
+            statistics.num_rows = if self.spec.filter.is_none() && self.spec.limit.is_none() {
+                Precision::Exact(rows)
+            } else {
+                Precision::Inexact(rows)
+            };
         }
         Ok(statistics)
     }

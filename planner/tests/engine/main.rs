@@ -1,4 +1,5 @@
 //! The engine against a real catalog and real Flight servers.
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 mod explain;
 mod lake;

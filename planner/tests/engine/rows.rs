@@ -41,6 +41,18 @@ async fn every_kind_of_statement_gives_the_rows_of_plain_datafusion() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_count_of_all_rows_opens_no_file() {
+    let lake = Lake::start(0).await;
+    lake.create("orders", |dir| {
+        fixtures::orders_by_month(dir, 2_400).unwrap();
+    })
+    .await;
+    let answer = lake.query("SELECT count(*) AS n FROM orders").await;
+    assert_eq!(answer.column("n"), ["2400"]);
+    assert_eq!(answer.reports[0].counts.requests, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_prepared_statement_promises_the_schema_of_its_plan() {
     use fulmar_planner::Prepared;
 

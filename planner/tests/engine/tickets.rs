@@ -195,7 +195,7 @@ async fn errors_name_what_is_wrong() {
         (
             "SELECT order_id + status FROM orders",
             Category::Invalid,
-            "order_id",
+            "Int64 + Utf8",
         ),
         (
             "INSERT INTO orders VALUES (1)",
