@@ -224,13 +224,16 @@ mod tests {
     #[tokio::test]
     async fn a_panic_in_a_scan_is_an_internal_error() {
         let (sender, _messages) = mpsc::channel(1);
-        let messages = futures::stream::once(async { None.expect("a page that is there") });
+        let messages = futures::stream::poll_fn(|_| panic!("a page that is not there"));
         let end = AssertUnwindSafe(pass_on(messages, &sender))
             .catch_unwind()
             .await;
         let error = broken(end.err().unwrap().as_ref());
         assert_eq!(error.category(), Category::Internal);
-        assert_eq!(error.to_string(), "scan broke down: a page that is there");
+        assert_eq!(
+            error.to_string(),
+            "scan broke down: a page that is not there"
+        );
     }
 
     #[tokio::test]

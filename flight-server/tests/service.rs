@@ -13,7 +13,11 @@ use futures::{StreamExt, TryStreamExt, stream};
 use model::ScanReport;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use tonic::transport::Channel;
 use tonic::{Code, Request};
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_check_response::ServingStatus;
+use tonic_health::pb::health_client::HealthClient;
 use wire::channel::connect_lazy;
 use wire::proto::catalog_client::CatalogClient;
 use wire::proto::{Log, ReadLogRequest, read_log_response::Row};
@@ -175,10 +179,31 @@ async fn at_shutdown_streams_finish_and_the_server_ends() {
     let server = Server::start().await;
     let ticket = sign(work);
     let mut client = server.client().await;
-    let answer = client.do_get(Ticket { ticket }).await.unwrap();
+    let first = Ticket {
+        ticket: ticket.clone(),
+    };
+    let answer = client.do_get(first).await.unwrap();
+    let late = Ticket { ticket };
     let mut batches = wire::flight::decode(answer.into_inner());
     batches.schema().await.unwrap();
+    let uri = server.location.replace("grpc+tcp", "http");
+    let channel = Channel::from_shared(uri).unwrap().connect().await.unwrap();
+    let mut health = HealthClient::new(channel);
+    let watch = HealthCheckRequest::default();
+    let mut health = health.watch(watch).await.unwrap().into_inner();
+    let serving = health.message().await.unwrap().unwrap().status();
+    assert_eq!(serving, ServingStatus::Serving);
+
     server.shutdown.cancel();
+    let serving = health.message().await.unwrap().unwrap().status();
+    assert_eq!(serving, ServingStatus::NotServing);
+    drop(health);
+    let refusal = client.do_get(late).await.unwrap_err();
+    // Which of the two depends on whether the connection knows already that it is closing.
+    assert!(
+        matches!(refusal.code(), Code::Unavailable | Code::Cancelled),
+        "{refusal}"
+    );
     let mut rows = 0;
     while let Some(batch) = batches.try_next().await.unwrap() {
         rows += batch.num_rows();

@@ -4,11 +4,16 @@
 mod support;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
 
+use arrow::array::{ArrayRef, RecordBatch, StringArray};
 use arrow::compute::concat_batches;
 use bytes::Bytes;
 use fixtures::{Orders, orders_batch};
 use futures::future::join_all;
+use model::TableSchema;
+use parquet::arrow::ArrowWriter;
 use tonic::Code;
 use wire::ticket::{MAX_TICKET_BYTES, StatementWork};
 use wire::{ScanWork, Work};
@@ -40,7 +45,7 @@ async fn a_filter_returns_the_rows_that_match_and_none_at_all_is_an_empty_result
     let (_dir, files, _) = months(ROWS).await;
     let server = Server::start().await;
     for from in [4_000, 10_000] {
-        let tasks = tasks(files.iter().map(|file| file.as_path())).await;
+        let tasks = tasks(files.iter().map(PathBuf::as_path)).await;
         let ticket = sign(scan_work(orders_spec(Some(from)), tasks));
         let (rows, report) = server.rows(ticket).await.unwrap();
         let matching = u64::try_from(from).unwrap().min(ROWS)..ROWS;
@@ -285,7 +290,7 @@ async fn the_promised_schema_is_kept_or_the_ticket_fails() {
             .with_data_type(arrow::datatypes::DataType::LargeUtf8),
         _ => field.as_ref().clone(),
     });
-    let large = std::sync::Arc::new(arrow::datatypes::Schema::new(fields.collect::<Vec<_>>()));
+    let large = Arc::new(arrow::datatypes::Schema::new(fields.collect::<Vec<_>>()));
     let promised = |schema: &arrow::datatypes::Schema| ScanWork {
         output_schema: wire::schema::encode_schema(schema).into(),
         ..work.clone()
@@ -300,5 +305,57 @@ async fn the_promised_schema_is_kept_or_the_ticket_fails() {
     assert_eq!(code, Code::Internal, "{message}");
     assert!(message.contains("7 columns, 2 were promised"), "{message}");
     assert!(!files.is_empty());
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn rows_without_columns_are_counted_and_resumed() {
+    let (_dir, files, _) = months(ROWS).await;
+    let server = Server::start().await;
+    let spec = scan::ScanSpec {
+        projection: Vec::new(),
+        ..orders_spec(None)
+    };
+    let tasks = tasks(files.iter().map(PathBuf::as_path)).await;
+    for skip_rows in [0, 700] {
+        let ticket = sign(ScanWork {
+            skip_rows,
+            ..scan_work(spec.clone(), tasks.clone())
+        });
+        let (rows, report) = server.counted(ticket).await;
+        assert_eq!(rows, ROWS - skip_rows);
+        assert_eq!(report.counts.rows_returned, ROWS - skip_rows);
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_row_too_large_for_a_message_is_refused_by_its_size_and_smaller_ones_pass() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("part-0.parquet");
+    let server = Server::start().await;
+    for (mebibytes, passes) in [(8, true), (20, false)] {
+        let texts = ["short".to_owned(), "x".repeat(mebibytes << 20)];
+        let column: ArrayRef = Arc::new(StringArray::from_iter_values(texts));
+        let batch = RecordBatch::try_from_iter([("text", column)]).unwrap();
+        let file = std::fs::File::create(&path).unwrap();
+        let mut writer = ArrowWriter::try_new(file, batch.schema(), None).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+        let schema = TableSchema::numbered(&batch.schema());
+        let spec = scan::ScanSpec {
+            projection: vec![0],
+            schema,
+            ..orders_spec(None)
+        };
+        let ticket = sign(scan_work(spec, tasks([path.as_path()]).await));
+        if passes {
+            assert_eq!(server.rows(ticket).await.unwrap().0, batch);
+        } else {
+            let (code, message) = server.error(ticket).await;
+            assert_eq!(code, Code::ResourceExhausted, "{message}");
+            assert!(message.contains("at most 16776192 fit"), "{message}");
+        }
+    }
     server.stop().await;
 }

@@ -14,6 +14,13 @@ pub const CONNECTION_WINDOW: u32 = 32 * 1024 * 1024;
 /// Largest message that our own parts accept from each other.
 pub const MAX_MESSAGE_BYTES: usize = 64 * 1024 * 1024;
 
+/// How often a quiet connection is asked whether the other side still lives, and how long the answer
+/// may take: a machine that vanished closes no connection.
+pub const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(30);
+
+/// See [`KEEPALIVE_INTERVAL`].
+pub const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(30);
+
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A location that cannot be used.
@@ -53,6 +60,8 @@ fn endpoint(location: &str) -> Result<Endpoint, LocationError> {
     Ok(endpoint
         .connect_timeout(CONNECT_TIMEOUT)
         .tcp_nodelay(true)
+        .http2_keep_alive_interval(KEEPALIVE_INTERVAL)
+        .keep_alive_timeout(KEEPALIVE_TIMEOUT)
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW))
 }

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::service::RoutesBuilder;
 use tonic::transport::Server;
 
-use crate::channel::{CONNECTION_WINDOW, STREAM_WINDOW};
+use crate::channel::{CONNECTION_WINDOW, KEEPALIVE_INTERVAL, KEEPALIVE_TIMEOUT, STREAM_WINDOW};
 
 /// Many clients open all endpoints of a query on one connection at once.
 const MAX_CONCURRENT_STREAMS: u32 = 4096;
@@ -153,6 +153,8 @@ pub async fn serve(
     };
     let server = Server::builder()
         .tcp_nodelay(true)
+        .http2_keepalive_interval(Some(KEEPALIVE_INTERVAL))
+        .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT))
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_concurrent_streams(MAX_CONCURRENT_STREAMS)

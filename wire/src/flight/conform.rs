@@ -79,14 +79,14 @@ fn same_values(found: &DataType, promised: &DataType) -> bool {
         (
             List(found) | LargeList(found) | ListView(found) | LargeListView(found),
             List(promised) | LargeList(promised) | ListView(promised) | LargeListView(promised),
-        ) => same_values(found.data_type(), promised.data_type()),
+        )
+        | (Map(found, _), Map(promised, _)) => same_values(found.data_type(), promised.data_type()),
         (FixedSizeList(found, a), FixedSizeList(promised, b)) => {
             a == b && same_values(found.data_type(), promised.data_type())
         }
         (Struct(found), Struct(promised)) => {
             found.len() == promised.len() && found.iter().zip(promised).all(same_field)
         }
-        (Map(found, _), Map(promised, _)) => same_values(found.data_type(), promised.data_type()),
         (Timestamp(found, Some(_)), Timestamp(promised, Some(_))) => found == promised,
         _ => found == promised,
     }
