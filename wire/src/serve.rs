@@ -6,10 +6,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
-use tokio_stream::wrappers::TcpListenerStream;
 use tokio_util::sync::CancellationToken;
 use tonic::service::RoutesBuilder;
 use tonic::transport::Server;
+use tonic::transport::server::TcpIncoming;
 
 use crate::channel::{CONNECTION_WINDOW, KEEPALIVE_INTERVAL, KEEPALIVE_TIMEOUT, STREAM_WINDOW};
 
@@ -151,15 +151,16 @@ pub async fn serve(
                 .await;
         }
     };
+    // On the sockets themselves: the server's own setting is ignored for sockets that it is given.
+    let incoming = TcpIncoming::from(listener.listener).with_nodelay(Some(true));
     let server = Server::builder()
-        .tcp_nodelay(true)
         .http2_keepalive_interval(Some(KEEPALIVE_INTERVAL))
         .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT))
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_concurrent_streams(MAX_CONCURRENT_STREAMS)
         .add_routes(builder.routes())
-        .serve_with_incoming_shutdown(TcpListenerStream::new(listener.listener), drain);
+        .serve_with_incoming_shutdown(incoming, drain);
     let limit = async {
         shutdown.cancelled().await;
         tokio::time::sleep(DRAIN_LIMIT).await;
