@@ -7,18 +7,18 @@ use crate::error::ClientError;
 use crate::statement::collect;
 
 /// All tables.
-pub const LIST: &str = "SELECT table_schema, table_name, kind, files, \"rows\", bytes, partition_columns, \
-     location FROM system.tables ORDER BY 1, 2";
+pub const LIST: &str = "SELECT table_schema, table_name, kind, files, row_count, bytes, \
+     partition_columns, location FROM system.tables ORDER BY 1, 2";
 
 /// The data files of a table.
 pub fn files(name: &str) -> String {
-    of_table("path, \"partition\", \"rows\", size", "system.files", name)
+    of_table("path, partition_values, row_count, size", "system.files", name)
 }
 
 /// The snapshots of a table.
 pub fn snapshots(name: &str) -> String {
     let columns = "snapshot_id, sequence_number, committed, operation, files_added, files_removed, \
-                   files, \"rows\"";
+                   files, row_count";
     of_table(columns, "system.snapshots", name)
 }
 

@@ -33,9 +33,10 @@ impl Rows {
     }
 }
 
-/// Views are only another layout of the same type.
+/// Views and dictionaries are only other layouts of the same type; clients get the plain one.
 fn plain_type(data_type: &DataType) -> DataType {
     match data_type {
+        DataType::Dictionary(_, values) => plain_type(values),
         DataType::Utf8View => DataType::Utf8,
         DataType::BinaryView => DataType::Binary,
         other => other.clone(),

@@ -27,7 +27,7 @@ pub(crate) const ORDERS_FILTERS: [&str; 26] = [
     "country IS NOT NULL AND order_id < 30",
     "(order_id < 50 AND status = 'paid') OR (order_id > 23950 AND status != 'paid')",
     "order_id % 1000 = 7",
-    "year(order_date) = 2024 AND date_trunc('month', order_date) = TIMESTAMP '2024-05-01T00:00:00'",
+    "date_part('year', order_date) = 2024 AND date_trunc('month', order_date) = TIMESTAMP '2024-05-01T00:00:00'",
 ];
 
 /// Layouts of the same rows.
@@ -87,7 +87,7 @@ pub(crate) const AWKWARD_FILTERS: [&str; 66] = [
     "date32 < DATE '1951-01-01'",
     "date32 = DATE '1970-01-01'",
     "date64 > DATE '1970-01-01' AND id % 100 = 0",
-    "time_us > TIME '23:00:00'",
+    "time_us > arrow_cast('23:00:00', 'Time64(Microsecond)')",
     "timestamp_s > TIMESTAMP '1970-01-02T00:00:00' AND id % 100 = 0",
     "timestamp_ms < TIMESTAMP '1960-01-01T00:00:00'",
     "timestamp_us_utc >= '2000-01-01T00:00:00Z'::timestamptz",

@@ -105,12 +105,12 @@ async fn every_column_of_awkward() {
     let mut pair = Pair::start().await;
     let awkward = fixtures::awkward::awkward_batch(0..1).unwrap();
     let schema = awkward.schema();
-    for field in schema.fields() {
+    for field in &schema.fields()[1..] {
         let name = format!("\"{}\"", field.name());
         pair.compare(&format!("SELECT id, {name} FROM awkward WHERE id % 7 = 0"))
             .await;
     }
-    pair.finish(schema.fields().len());
+    pair.finish(schema.fields().len() - 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -21,7 +21,7 @@ pub(super) fn tables_schema() -> SchemaRef {
         ("location", Kind::Text),
         ("snapshot_id", Kind::Id),
         ("files", Kind::Count),
-        ("rows", Kind::Count),
+        ("row_count", Kind::Count),
         ("bytes", Kind::Count),
         ("partition_columns", Kind::Text),
         ("metadata_location", Kind::Text),
@@ -34,8 +34,8 @@ pub(super) fn files_schema() -> SchemaRef {
         ("table_name", Kind::Text),
         ("path", Kind::Text),
         ("size", Kind::Count),
-        ("rows", Kind::Count),
-        ("partition", Kind::Text),
+        ("row_count", Kind::Count),
+        ("partition_values", Kind::Text),
         ("bounds", Kind::Text),
     ])
 }
@@ -51,7 +51,7 @@ pub(super) fn snapshots_schema() -> SchemaRef {
         ("files_added", Kind::Count),
         ("files_removed", Kind::Count),
         ("files", Kind::Count),
-        ("rows", Kind::Count),
+        ("row_count", Kind::Count),
     ])
 }
 

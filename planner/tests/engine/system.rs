@@ -38,7 +38,7 @@ async fn queries_tickets_and_skips_are_rows() {
 
     let sql = format!("SELECT * FROM system.tickets WHERE query_id = '{id}'");
     let row = until(&lake, &sql, 1).await;
-    assert_eq!(row.column("table"), ["fulmar.main.orders"]);
+    assert_eq!(row.column("table_name"), ["fulmar.main.orders"]);
     assert_eq!(row.column("complete"), ["true"]);
     assert_eq!(
         row.column("requests"),
@@ -65,10 +65,10 @@ async fn tables_files_and_snapshots_are_rows_and_commands_change_them() {
     let tables = lake.query("SELECT * FROM system.tables").await;
     assert_eq!(tables.column("table_name"), ["orders"]);
     assert_eq!(tables.column("kind"), ["listing"]);
-    assert_eq!(tables.column("rows"), ["2400"]);
+    assert_eq!(tables.column("row_count"), ["2400"]);
     let files = lake.query("SELECT * FROM system.files ORDER BY path").await;
     assert_eq!(files.rows(), 12);
-    assert!(files.column("partition")[0].starts_with("month="));
+    assert!(files.column("partition_values")[0].starts_with("month="));
     assert!(files.column("bounds")[0].contains("order_id: 0 to "));
     let snapshots = lake.query("SELECT snapshot_id FROM system.snapshots").await;
     assert_eq!(snapshots.rows(), 1);
