@@ -259,3 +259,63 @@ impl ScanExec {
         f.write_str("]")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use datafusion::physical_plan::displayable;
+    use fixtures::orders_many;
+
+    use super::*;
+    use crate::tests::table::Table;
+
+    async fn scan() -> (tempfile::TempDir, ScanExec) {
+        let dir = tempfile::tempdir().unwrap();
+        let table = Table::of("orders", &orders_many(dir.path(), 700, 7).unwrap()).await;
+        let filter = table.filter("status = 'paid'");
+        let spec = table.spec(&["order_id", "note"], Some(&filter));
+        let partitions = table.tasks.chunks(4).map(<[ScanTask]>::to_vec).collect();
+        (dir, ScanExec::new(Arc::new(spec), partitions))
+    }
+
+    #[tokio::test]
+    async fn a_plan_shows_the_table_the_filter_and_the_files() {
+        let (_dir, scan) = scan().await;
+        let shown = displayable(&scan).one_line().to_string();
+        assert_eq!(
+            shown.trim_end(),
+            "ScanExec: table=fulmar.main.orders, columns=[order_id, note], filter=status@4 = paid, \
+             files=7"
+        );
+        let verbose = displayable(&scan)
+            .set_show_schema(false)
+            .indent(true)
+            .to_string();
+        assert!(verbose.contains("part-00004.parquet, 2 more]"), "{verbose}");
+    }
+
+    #[tokio::test]
+    async fn a_limit_only_gets_tighter_and_bounds_the_estimate() {
+        let (_dir, scan) = scan().await;
+        let rows = |scan: &ScanExec, partition| scan.estimate(partition).unwrap().num_rows;
+        assert_eq!(rows(&scan, None), Precision::Inexact(700));
+        assert_eq!(rows(&scan, Some(1)), Precision::Inexact(300));
+        scan.estimate(Some(2)).unwrap_err();
+        let limited = scan.with_fetch(Some(10)).unwrap();
+        let looser = limited.with_fetch(Some(20)).unwrap();
+        assert_eq!((limited.fetch(), looser.fetch()), (Some(10), Some(10)));
+        assert_eq!(
+            rows(looser.downcast_ref().unwrap(), None),
+            Precision::Inexact(10)
+        );
+    }
+
+    #[tokio::test]
+    async fn without_a_runner_a_scan_says_so() {
+        let (_dir, scan) = scan().await;
+        let error = scan
+            .execute(0, Arc::new(TaskContext::default()))
+            .err()
+            .unwrap();
+        assert!(error.to_string().contains("fulmar.main.orders"), "{error}");
+    }
+}

@@ -3,7 +3,8 @@
 mod bad_files;
 mod evolution;
 mod golden;
+mod pages;
 pub(crate) mod random_filters;
 mod same_rows;
 mod sharing;
-mod table;
+pub(crate) mod table;
