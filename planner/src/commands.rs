@@ -71,25 +71,28 @@ pub(crate) async fn run(
         Command::Create(create) => {
             let request = create_request(parts, session, *create).await?;
             let answer = catalog.create_table(request).await;
-            done("created", last(answer).await?)
+            done("created", last(parts, answer).await?)
         }
         Command::Refresh(table) => {
             let name = Some((&changeable(&table, session)?).into());
             let answer = catalog
                 .refresh_table(proto::RefreshTableRequest { name })
                 .await;
-            done("refreshed", last(answer).await?)
+            done("refreshed", last(parts, answer).await?)
         }
         Command::Adopt(table) => {
             let name = Some((&changeable(&table, session)?).into());
             let answer = catalog.adopt_table(proto::AdoptTableRequest { name }).await;
-            done("adopted", last(answer).await?)
+            done("adopted", last(parts, answer).await?)
         }
         Command::Drop { table, if_exists } => {
             let table = changeable(&table, session)?;
             let name = Some((&table).into());
             let request = proto::DropTableRequest { name, if_exists };
-            let answer = catalog.drop_table(request).await.map_err(|s| failed(&s))?;
+            let answer = catalog
+                .drop_table(request)
+                .await
+                .map_err(|status| parts.catalog_failed(&status))?;
             let status = if answer.into_inner().dropped {
                 format!("dropped {table}")
             } else {
@@ -101,10 +104,6 @@ pub(crate) async fn run(
     }
 }
 
-fn failed(status: &Status) -> PlannerError {
-    PlannerError::answered("catalog", status)
-}
-
 fn done(what: &str, table: proto::Table) -> Result<Done, PlannerError> {
     let name: TableName = wire::convert::required(table.name.clone(), "table name")?.into();
     let status = format!("{what} {name}: {} files, {} rows", table.files, table.rows);
@@ -114,11 +113,18 @@ fn done(what: &str, table: proto::Table) -> Result<Done, PlannerError> {
 
 /// The table with which long work ends.
 async fn last(
+    parts: &Parts,
     answer: Result<Response<Streaming<proto::TableProgress>>, Status>,
 ) -> Result<proto::Table, PlannerError> {
-    let mut progress = answer.map_err(|status| failed(&status))?.into_inner();
+    let mut progress = answer
+        .map_err(|status| parts.catalog_failed(&status))?
+        .into_inner();
     let mut table = None;
-    while let Some(message) = progress.message().await.map_err(|status| failed(&status))? {
+    while let Some(message) = progress
+        .message()
+        .await
+        .map_err(|status| parts.catalog_failed(&status))?
+    {
         table = message.table.or(table);
     }
     table.ok_or_else(|| PlannerError::Unavailable("catalog: the answer broke off".to_owned()))

@@ -8,6 +8,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
 use model::{QueryId, TableName};
+use tonic::Status;
 use tonic::transport::Channel;
 use wire::proto::catalog_client::CatalogClient;
 use wire::{Work, proto};
@@ -41,12 +42,18 @@ pub(crate) struct Parts {
     pub(crate) max_endpoints: usize,
     pub(crate) advertise: Option<String>,
     catalog: CatalogClient<Channel>,
+    catalog_address: String,
 }
 
 impl Parts {
     /// A client of the catalog.
     pub(crate) fn catalog(&self) -> CatalogClient<Channel> {
         self.catalog.clone()
+    }
+
+    /// The error of what the catalog answered; it says where the catalog should be.
+    pub(crate) fn catalog_failed(&self, status: &Status) -> PlannerError {
+        PlannerError::answered(&format!("catalog {}", self.catalog_address), status)
     }
 }
 
@@ -137,6 +144,7 @@ impl Engine {
             max_endpoints: config.max_endpoints.max(1),
             advertise: config.advertise.clone(),
             catalog,
+            catalog_address: config.catalog.clone(),
         };
         Ok(Self {
             parts: Arc::new(parts),
@@ -208,6 +216,11 @@ impl Engine {
         self.parts.catalog()
     }
 
+    /// The error of what the catalog answered.
+    pub(crate) fn catalog_failed(&self, status: &Status) -> PlannerError {
+        self.parts.catalog_failed(status)
+    }
+
     /// The schema of a table as clients see it.
     ///
     /// # Errors
@@ -221,7 +234,7 @@ impl Engine {
             snapshot_id: None,
         };
         let answer = self.catalog().get_table(request).await;
-        let table = answer.map_err(|status| PlannerError::answered("catalog", &status))?;
+        let table = answer.map_err(|status| self.catalog_failed(&status))?;
         let table = TableMeta::try_from(table.into_inner())?;
         Ok(client_schema(&table.plain))
     }

@@ -54,7 +54,7 @@ pub(crate) struct Listed {
 pub(crate) async fn tables(engine: &Engine) -> Result<Vec<Listed>, PlannerError> {
     let request = proto::ListTablesRequest { schema: None };
     let answer = engine.catalog().list_tables(request).await;
-    let answer = answer.map_err(|status| PlannerError::answered("catalog", &status))?;
+    let answer = answer.map_err(|status| engine.catalog_failed(&status))?;
     let tables = answer.into_inner().tables.into_iter().map(listed);
     let mut tables = tables.collect::<Result<Vec<_>, _>>()?;
     tables.extend(system::schemas().into_iter().map(|(table, schema)| Listed {

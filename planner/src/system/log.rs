@@ -227,7 +227,7 @@ async fn read(parts: &Parts, log: proto::Log) -> Result<Vec<Row>, PlannerError> 
         query_id: None,
         limit: None,
     };
-    let failed = |status| PlannerError::answered("catalog", &status);
+    let failed = |status| parts.catalog_failed(&status);
     let mut stream = parts
         .catalog()
         .read_log(request)

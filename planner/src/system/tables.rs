@@ -103,8 +103,14 @@ pub(super) async fn files(parts: Arc<Parts>) -> Result<RecordBatch, PlannerError
             snapshot_id: Some(table.snapshot.0),
         };
         let answer = parts.catalog().list_files(request).await;
-        let mut stream = answer.map_err(|status| failed(&status))?.into_inner();
-        while let Some(message) = stream.message().await.map_err(|status| failed(&status))? {
+        let mut stream = answer
+            .map_err(|status| parts.catalog_failed(&status))?
+            .into_inner();
+        while let Some(message) = stream
+            .message()
+            .await
+            .map_err(|status| parts.catalog_failed(&status))?
+        {
             rows.push(file_row(&table, required(message.file, "file")?)?);
         }
     }
@@ -160,7 +166,7 @@ pub(super) async fn snapshots(parts: Arc<Parts>) -> Result<RecordBatch, PlannerE
         };
         let answer = parts.catalog().list_snapshots(request).await;
         let snapshots = answer
-            .map_err(|status| failed(&status))?
+            .map_err(|status| parts.catalog_failed(&status))?
             .into_inner()
             .snapshots;
         rows.extend(
@@ -185,8 +191,4 @@ fn snapshot_row(table: &TableName, snapshot: proto::Snapshot) -> Vec<Cell> {
         Cell::count(snapshot.files),
         Cell::count(snapshot.rows),
     ]
-}
-
-fn failed(status: &tonic::Status) -> PlannerError {
-    PlannerError::answered("catalog", status)
 }

@@ -1,11 +1,10 @@
 //! Asking the catalog which files can hold a match.
 
 use model::{DataFile, Predicate, ScanTask};
-use tonic::transport::Channel;
 use wire::proto;
-use wire::proto::catalog_client::CatalogClient;
 use wire::proto::plan_files_response::Part;
 
+use crate::engine::Parts;
 use crate::error::PlannerError;
 use crate::query::TablePlan;
 use crate::tables::TableMeta;
@@ -20,7 +19,7 @@ pub(crate) struct PlannedFile {
 
 /// The files of a table that can match, and what was skipped for which reason.
 pub(crate) async fn plan(
-    catalog: &mut CatalogClient<Channel>,
+    parts: &Parts,
     table: &TableMeta,
     predicate: &Predicate,
 ) -> Result<(Vec<PlannedFile>, TablePlan), PlannerError> {
@@ -31,8 +30,9 @@ pub(crate) async fn plan(
         bounds_of: Vec::new(),
         explain: true,
     };
-    let failed = |status| PlannerError::answered("catalog", &status);
-    let mut stream = catalog
+    let failed = |status| parts.catalog_failed(&status);
+    let mut stream = parts
+        .catalog()
         .plan_files(request)
         .await
         .map_err(failed)?

@@ -89,7 +89,7 @@ async fn get(
         Err(status) if status.code() == Code::NotFound && pin.is_none() => {
             Err(missing(parts, name).await)
         }
-        Err(status) => Err(PlannerError::answered("catalog", &status)),
+        Err(status) => Err(parts.catalog_failed(&status)),
     }
 }
 
@@ -102,7 +102,7 @@ pub(crate) async fn list(
         .catalog()
         .list_tables(proto::ListTablesRequest { schema })
         .await;
-    let tables = answer.map_err(|status| PlannerError::answered("catalog", &status))?;
+    let tables = answer.map_err(|status| parts.catalog_failed(&status))?;
     let tables = tables.into_inner().tables.into_iter();
     tables.map(TableMeta::try_from).collect()
 }
@@ -152,12 +152,7 @@ fn build(
             table: name.clone(),
             snapshot_id: meta.snapshot,
         });
-        let table = CatalogTable::new(
-            meta,
-            parts.catalog(),
-            Arc::clone(query),
-            parts.max_endpoints,
-        );
+        let table = CatalogTable::new(meta, Arc::clone(parts), Arc::clone(query));
         register(&catalog, &name.schema, &name.table, Arc::new(table))?;
     }
     if system {

@@ -15,9 +15,8 @@ use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::{ExecutionPlan, PhysicalExpr};
 use model::{Predicate, ScanTask};
 use scan::{ScanExec, ScanSpec};
-use tonic::transport::Channel;
-use wire::proto::catalog_client::CatalogClient;
 
+use crate::engine::Parts;
 use crate::packing::{Packed, pack};
 use crate::query::Query;
 use crate::tables::{TableMeta, files};
@@ -25,9 +24,8 @@ use crate::tables::{TableMeta, files};
 /// A table at one snapshot, within one query.
 pub(crate) struct CatalogTable {
     meta: TableMeta,
-    catalog: CatalogClient<Channel>,
+    parts: Arc<Parts>,
     query: Arc<Query>,
-    max_partitions: usize,
 }
 
 impl fmt::Debug for CatalogTable {
@@ -37,18 +35,8 @@ impl fmt::Debug for CatalogTable {
 }
 
 impl CatalogTable {
-    pub(crate) fn new(
-        meta: TableMeta,
-        catalog: CatalogClient<Channel>,
-        query: Arc<Query>,
-        max_partitions: usize,
-    ) -> Self {
-        Self {
-            meta,
-            catalog,
-            query,
-            max_partitions,
-        }
+    pub(crate) fn new(meta: TableMeta, parts: Arc<Parts>, query: Arc<Query>) -> Self {
+        Self { meta, parts, query }
     }
 
     fn filter(
@@ -108,8 +96,7 @@ impl TableProvider for CatalogTable {
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let (filter, predicate) = self.filter(state, filters)?;
-        let mut catalog = self.catalog.clone();
-        let (files, plan) = files::plan(&mut catalog, &self.meta, &predicate).await?;
+        let (files, plan) = files::plan(&self.parts, &self.meta, &predicate).await?;
         self.query.planned(plan);
 
         let limit = limit.map(|rows| rows as u64);
@@ -130,7 +117,7 @@ impl TableProvider for CatalogTable {
             return Ok(Arc::new(EmptyExec::new(spec.output_schema())));
         }
         let tasks: Vec<ScanTask> = files.into_iter().map(|file| file.task).collect();
-        let partitions = partitions(&tasks, self.max_partitions);
+        let partitions = partitions(&tasks, self.parts.max_endpoints);
         Ok(Arc::new(ScanExec::new(spec, partitions)))
     }
 }
