@@ -155,6 +155,10 @@ impl Ids {
         let [key, value] = fields.as_ref() else {
             return None;
         };
+        // DuckDB finds keys and values by these names only.
+        if key.name() != "key" || value.name() != "value" {
+            return None;
+        }
         let (key_id, value_id) = (self.next(), self.next());
         let key = NestedField::map_key_element(key_id, self.convert(key.data_type())?);
         let kind = self.convert(value.data_type())?;
@@ -175,13 +179,16 @@ fn primitive(data_type: &DataType) -> Option<PrimitiveType> {
         DataType::Float64 => PrimitiveType::Double,
         DataType::Date32 => PrimitiveType::Date,
         DataType::Time64(TimeUnit::Microsecond) => PrimitiveType::Time,
-        DataType::Timestamp(TimeUnit::Millisecond | TimeUnit::Microsecond, zone) => match zone {
-            None => PrimitiveType::Timestamp,
-            Some(_) => PrimitiveType::Timestamptz,
-        },
-        DataType::Decimal32(precision, scale)
-        | DataType::Decimal64(precision, scale)
-        | DataType::Decimal128(precision, scale) => PrimitiveType::Decimal {
+        DataType::Timestamp(TimeUnit::Millisecond | TimeUnit::Microsecond, zone) => {
+            match zone.as_deref() {
+                None => PrimitiveType::Timestamp,
+                Some("UTC" | "+00:00") => PrimitiveType::Timestamptz,
+                // PyIceberg opens no file whose Arrow schema names another zone.
+                Some(_) => return None,
+            }
+        }
+        // Nor one with decimals of 32 or 64 bits.
+        DataType::Decimal128(precision, scale) => PrimitiveType::Decimal {
             precision: u32::from(*precision),
             scale: u32::try_from(*scale).ok()?,
         },
@@ -232,6 +239,8 @@ mod tests {
             DataType::Date64,
             DataType::Time32(TimeUnit::Millisecond),
             DataType::Timestamp(TimeUnit::Nanosecond, None),
+            DataType::Timestamp(TimeUnit::Microsecond, Some("Europe/Paris".into())),
+            DataType::Decimal32(9, 2),
             DataType::Decimal256(50, 2),
             DataType::Decimal128(9, -2),
             DataType::new_list(DataType::UInt64, true),
