@@ -33,7 +33,7 @@ impl Table {
     pub(crate) fn new(output: Output, schema: &SchemaRef) -> Self {
         let fields = schema.fields();
         Self {
-            names: fields.iter().map(|field| one_line(field.name())).collect(),
+            names: fields.iter().map(|field| printable(field.name())).collect(),
             right: fields
                 .iter()
                 .map(|field| is_number(field.data_type()))
@@ -57,7 +57,7 @@ impl Table {
             let cells = formatters
                 .iter()
                 .map(|formatter| formatter.value(row).try_to_string())
-                .map(|cell| cell.map(|cell| one_line(&cell)));
+                .map(|cell| cell.map(|cell| printable(&cell)));
             self.rows.push(cells.collect::<Result<_, _>>()?);
         }
         Ok(())
@@ -74,11 +74,30 @@ impl Table {
             return Ok(());
         }
         let widths = self.widths();
-        writeln!(writer, "{}", self.line(&self.names, &widths))?;
+        self.write_row(&self.names, &widths, writer)?;
         let rules: Vec<String> = widths.iter().map(|width| "─".repeat(width + 2)).collect();
         writeln!(writer, "{}", rules.join("┼"))?;
         for row in &self.rows {
-            writeln!(writer, "{}", self.line(row, &widths))?;
+            self.write_row(row, &widths, writer)?;
+        }
+        Ok(())
+    }
+
+    /// A row takes as many lines as its tallest cell.
+    fn write_row(
+        &self,
+        cells: &[String],
+        widths: &[usize],
+        writer: &mut impl Write,
+    ) -> Result<(), ClientError> {
+        let tallest = cells.iter().map(|cell| cell.split('\n').count()).max();
+        for number in 0..tallest.unwrap_or(1) {
+            let part = |cell: &'_ String| cell.split('\n').nth(number).map(str::to_owned);
+            let parts: Vec<String> = cells
+                .iter()
+                .map(|cell| part(cell).unwrap_or_default())
+                .collect();
+            writeln!(writer, "{}", self.line(&parts, widths))?;
         }
         Ok(())
     }
@@ -111,7 +130,8 @@ impl Table {
             .collect();
         for row in &self.rows {
             for (width, cell) in widths.iter_mut().zip(row) {
-                *width = measure_text_width(cell).max(*width);
+                let lines = cell.split('\n').map(measure_text_width);
+                *width = lines.max().unwrap_or_default().max(*width);
             }
         }
         if let Some(limit) = self.width {
@@ -141,19 +161,21 @@ fn narrow(widths: &mut [usize], limit: usize) {
     }
 }
 
-/// A cell is one line, whatever the value holds.
-fn one_line(text: &str) -> String {
-    if !text.contains(char::is_control) {
+/// What a value holds besides text must not reach the terminal; only line breaks are kept.
+fn printable(text: &str) -> String {
+    let odd = |character: char| character.is_control() && character != '\n';
+    if !text.contains(odd) {
         return text.to_owned();
     }
-    let shown = text.chars().map(|character| {
-        if character.is_control() {
-            character.escape_default().to_string()
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        if odd(character) {
+            shown.extend(character.escape_default());
         } else {
-            character.to_string()
+            shown.push(character);
         }
-    });
-    shown.collect()
+    }
+    shown
 }
 
 fn is_number(data_type: &DataType) -> bool {
@@ -171,7 +193,7 @@ mod tests {
 
     fn shown(output: Output, rows: usize) -> String {
         let count = i64::try_from(rows).unwrap();
-        let names = (0..count).map(|id| (id != 1).then(|| format!("name\n{}", "x".repeat(10))));
+        let names = (0..count).map(|id| (id != 1).then(|| format!("name\t\n{}", "x".repeat(10))));
         let batch = RecordBatch::try_from_iter_with_nullable([
             (
                 "id",
@@ -189,13 +211,15 @@ mod tests {
     }
 
     #[test]
-    fn columns_are_aligned_and_values_stay_on_their_line() {
+    fn columns_are_aligned_and_rows_are_as_tall_as_their_cells() {
         let expected = "\
             \x20id │ name\n\
-            ────┼──────────────────\n\
-            \x20 8 │ name\\nxxxxxxxxxx\n\
+            ────┼────────────\n\
+            \x20 8 │ name\\t\n\
+            \x20   │ xxxxxxxxxx\n\
             \x20 9 │ NULL\n\
-            \x2010 │ name\\nxxxxxxxxxx\n";
+            \x2010 │ name\\t\n\
+            \x20   │ xxxxxxxxxx\n";
         assert_eq!(shown(Output::default(), 3), expected);
     }
 
@@ -204,12 +228,13 @@ mod tests {
         let output = Output {
             format: Format::Table,
             max_rows: Some(1),
-            width: Some(17),
+            width: Some(13),
         };
         let expected = "\
             \x20id │ name\n\
-            ────┼─────────────\n\
-            \x20 8 │ name\\nxxxx…\n";
+            ────┼─────────\n\
+            \x20 8 │ name\\t\n\
+            \x20   │ xxxxxx…\n";
         assert_eq!(shown(output, 3), expected);
     }
 

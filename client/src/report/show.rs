@@ -37,10 +37,9 @@ impl QueryReport {
         let text = match plan.files_skipped() {
             0 => format!("{}, none ruled out", count(plan.files_total)),
             skipped => format!(
-                "{}: {} ruled out ({}), {} left",
+                "{}: {}, {} left",
                 count(plan.files_total),
-                count(skipped),
-                levels(plan),
+                levels(plan, skipped),
                 count(left)
             ),
         };
@@ -197,12 +196,21 @@ fn add(parts: &mut Vec<String>, number: u64, text: &str) {
     }
 }
 
-fn levels(plan: &Plan) -> String {
+/// `11 ruled out by bounds`, or each level with its count when there are several.
+fn levels(plan: &Plan, skipped: u64) -> String {
+    let levels = [
+        (plan.skipped_by_partition, "by partition"),
+        (plan.skipped_by_manifest, "by manifest"),
+        (plan.skipped_by_bounds, "by bounds"),
+    ];
     let mut parts = Vec::new();
-    add(&mut parts, plan.skipped_by_partition, "by partition");
-    add(&mut parts, plan.skipped_by_manifest, "by manifest");
-    add(&mut parts, plan.skipped_by_bounds, "by bounds");
-    parts.join(", ")
+    for (number, level) in levels {
+        if number == skipped {
+            return format!("{} ruled out {level}", count(skipped));
+        }
+        add(&mut parts, number, level);
+    }
+    format!("{} ruled out ({})", count(skipped), parts.join(", "))
 }
 
 /// What a unit is within its file, and how many units it stands for.

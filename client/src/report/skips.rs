@@ -66,7 +66,7 @@ fn parts(reason: &str) -> (&str, &str) {
 }
 
 /// The shortest name that still tells the file: its path below the longest folder that all of them
-/// share.
+/// share, and at least its own folder.
 pub(crate) fn short_names<'a>(paths: &[&'a str]) -> Vec<&'a str> {
     let Some(first) = paths.first() else {
         return Vec::new();
@@ -76,8 +76,16 @@ pub(crate) fn short_names<'a>(paths: &[&'a str]) -> Vec<&'a str> {
         let length = same.take_while(|(left, right)| left == right).count();
         parent(folder.get(..length).unwrap_or_default())
     });
-    let below = |path: &&'a str| path.get(folder.len()..).unwrap_or(path);
-    paths.iter().map(below).collect()
+    let below = |folder: &str| -> Vec<&'a str> {
+        let below = |path: &&'a str| path.get(folder.len()..).unwrap_or(path);
+        paths.iter().map(below).collect()
+    };
+    let names = below(folder);
+    // A file's name alone says little: `part-0.parquet`.
+    if names.iter().any(|name| !name.contains('/')) {
+        return below(parent(folder.trim_end_matches('/')));
+    }
+    names
 }
 
 /// Up to and with the last slash.
@@ -130,7 +138,7 @@ mod tests {
             "file:///d/orders/m=12/p.parquet",
         ];
         assert_eq!(short_names(&paths), ["m=1/p.parquet", "m=12/p.parquet"]);
-        assert_eq!(short_names(&["s3://b/t/p.parquet"]), ["p.parquet"]);
+        assert_eq!(short_names(&["s3://b/t/p.parquet"]), ["t/p.parquet"]);
         assert_eq!(short_names(&["a", "b"]), ["a", "b"]);
     }
 }
