@@ -4,11 +4,12 @@ use std::fs;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Mutex;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use client::{Client, QueryOptions, QueryReport};
 use fulmar_local::{Event, LocalConfig, LocalError, start};
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use wire::serve::Listener;
 
@@ -154,6 +155,22 @@ async fn a_report_tells_what_was_ruled_out() {
     ] {
         assert!(text.contains(part), "{part} is not in\n{text}");
     }
+    local.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_huge_join_stops_when_its_client_goes_away() {
+    let dir = tempfile::tempdir().unwrap();
+    fixtures::orders_paged(&dir.path().join("data/orders"), 24_000).unwrap();
+    let local = begin(dir.path()).await.unwrap();
+    let options = QueryOptions::default();
+    let join = "SELECT count(*) FROM orders a JOIN orders b ON a.status = b.status";
+    let mut results = local.client.execute(join, &options).await.unwrap();
+    let patience = Duration::from_millis(500);
+    assert!(timeout(patience, results.next()).await.is_err(), "not huge");
+    drop(results);
+    let after = local.rows("SELECT order_id FROM orders WHERE order_id < 3");
+    assert_eq!(timeout(Duration::from_secs(20), after).await.unwrap(), 3);
     local.end().await;
 }
 

@@ -14,6 +14,7 @@ use datafusion::prelude::SessionConfig;
 use model::schema::CATALOG;
 use scan::{Runner, TaskRunner};
 
+use crate::cooperate::YieldAtJoins;
 use crate::error::PlannerError;
 use crate::session::{OPTION_TIME_ZONE, Session};
 
@@ -41,6 +42,7 @@ impl Context {
             .with_config(config())
             .with_runtime_env(runtime)
             .with_default_features()
+            .with_physical_optimizer_rule(Arc::new(YieldAtJoins))
             .build();
         Ok(Self { template })
     }

@@ -20,6 +20,7 @@ mod statement;
 mod tables;
 
 mod context;
+mod cooperate;
 mod endpoints;
 mod packing;
 mod placement;
