@@ -128,20 +128,21 @@ mod tests {
     #[test]
     fn flags_are_consistent_and_all_have_a_help_line() {
         Cli::command().debug_assert();
-        fn check(command: &clap::Command) {
-            for argument in command.get_arguments() {
-                assert!(
-                    argument.get_help().is_some(),
-                    "{} {argument}",
-                    command.get_name()
-                );
-            }
-            for inner in command.get_subcommands() {
-                assert!(inner.get_about().is_some(), "{}", inner.get_name());
-                check(inner);
-            }
+        check_help(&Cli::command());
+    }
+
+    fn check_help(command: &clap::Command) {
+        for argument in command.get_arguments() {
+            assert!(
+                argument.get_help().is_some(),
+                "{} {argument}",
+                command.get_name()
+            );
         }
-        check(&Cli::command());
+        for inner in command.get_subcommands() {
+            assert!(inner.get_about().is_some(), "{}", inner.get_name());
+            check_help(inner);
+        }
     }
 
     #[test]

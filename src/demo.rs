@@ -69,7 +69,7 @@ async fn demo(args: Args, shutdown: CancellationToken) -> anyhow::Result<()> {
     let shown = show(&location).await;
     if args.once || shown.is_err() {
         stop.cancel();
-        return Ok(shown.and(services.await?.map_err(Into::into))?);
+        return Ok(shown.and(services.await?)?);
     }
     args.announce.announce(address)?;
     let hint = format!("ask it with: fulmar sql --planner {location}   (Ctrl-C ends it)");

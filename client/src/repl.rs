@@ -45,7 +45,7 @@ pub async fn repl(client: Client, settings: Run, history: History) -> Result<(),
         runtime: Handle::current(),
     };
     // Reading a line blocks, so the session has a thread of its own.
-    let session = tokio::task::spawn_blocking(move || session.run(history));
+    let session = tokio::task::spawn_blocking(move || session.run(&history));
     session.await.unwrap_or(Ok(()))
 }
 
@@ -56,9 +56,9 @@ struct Session {
 }
 
 impl Session {
-    fn run(mut self, history: History) -> Result<(), ClientError> {
+    fn run(mut self, history: &History) -> Result<(), ClientError> {
         let mut editor = DefaultEditor::new()?;
-        if let Some(path) = &history {
+        if let Some(path) = history {
             // A history that cannot be read is one that does not exist yet.
             let _ = editor.load_history(path);
         }
@@ -76,7 +76,7 @@ impl Session {
             match editor.readline(prompt) {
                 Ok(line) => {
                     for command in input.push(&line) {
-                        remember(&mut editor, &history, &command.text());
+                        remember(&mut editor, history, &command.text());
                         if !self.obey(&command)? {
                             return Ok(());
                         }

@@ -12,7 +12,11 @@ pub const LIST: &str = "SELECT table_schema, table_name, kind, files, row_count,
 
 /// The data files of a table.
 pub fn files(name: &str) -> String {
-    of_table("path, partition_values, row_count, size", "system.files", name)
+    of_table(
+        "path, partition_values, row_count, size",
+        "system.files",
+        name,
+    )
 }
 
 /// The snapshots of a table.

@@ -45,7 +45,7 @@ pub async fn start(
 
     let mut catalog = Services::default();
     let catalog_url = catalog.catalog(&state).await?;
-    let client = CatalogClient::new(connect_lazy(&catalog_url).map_err(internal)?)
+    let client = CatalogClient::new(connect_lazy(&catalog_url).map_err(|error| internal(&error))?)
         .max_decoding_message_size(MAX_MESSAGE_BYTES);
     tokio::select! {
         registered = register(client, &source, &mut state, listener) => registered?,
@@ -202,6 +202,6 @@ fn reach(listener: &Listener) -> EndpointMode {
     }
 }
 
-fn internal(error: wire::channel::LocationError) -> LocalError {
+fn internal(error: &wire::channel::LocationError) -> LocalError {
     LocalError::Catalog(error.to_string())
 }

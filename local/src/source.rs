@@ -36,7 +36,7 @@ impl Source {
             return Err(LocalError::NoData(data.to_owned()));
         }
         if discover::is_data(last_name(&root)) && is_file(&root).await {
-            return Ok(Self::of_file(root, data));
+            return Ok(Self::of_file(&root, data));
         }
         let paths: Vec<String> = root
             .store
@@ -57,7 +57,7 @@ impl Source {
     }
 
     /// One file is the one table of its folder.
-    fn of_file(file: Location, data: &str) -> Self {
+    fn of_file(file: &Location, data: &str) -> Self {
         let mut names: Vec<&str> = file.path.as_ref().split('/').collect();
         let name = names.pop().unwrap_or_default().to_owned();
         let folder = object_store::path::Path::from_iter(names);

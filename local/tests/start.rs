@@ -1,5 +1,7 @@
 //! All services over a folder of files, asked by the client: what a user of `fulmar local` meets.
 
+#![allow(clippy::unwrap_used)]
+
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::Path;

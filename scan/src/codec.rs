@@ -3,10 +3,13 @@
 
 use std::sync::Arc;
 
+use arrow::datatypes::DataType;
 use bytes::Bytes;
+use datafusion::common::ScalarValue;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::TaskContext;
+use datafusion::physical_expr::expressions::{CastExpr, Literal};
 use datafusion::physical_plan::{ExecutionPlan, PhysicalExpr};
 use datafusion_proto::bytes::{
     physical_plan_from_bytes_with_extension_codec, physical_plan_to_bytes_with_extension_codec,
@@ -102,12 +105,32 @@ impl PhysicalExtensionCodec for ScanCodec {
             let reason = format!("{} cannot be sent to a Flight server", node.name());
             return Err(DataFusionError::NotImplemented(reason));
         };
-        let filter = scan.spec().filter.as_ref();
-        let filter = filter.map(|filter| converter.physical_expr_to_proto(filter, self));
+        let filter = scan
+            .spec()
+            .filter
+            .clone()
+            .map(without_half_literals)
+            .transpose()?;
+        let filter = filter.map(|filter| converter.physical_expr_to_proto(&filter, self));
         encode_spec(scan.spec(), filter.transpose()?.as_ref())?
             .encode(buf)
             .map_err(external)
     }
+}
+
+/// The same expression without literals of 16-bit floats: datafusion-proto turns those into 32-bit
+/// ones, which no longer compare with their column.
+fn without_half_literals(expr: Arc<dyn PhysicalExpr>) -> Result<Arc<dyn PhysicalExpr>> {
+    let widened = expr.transform_up(|node| {
+        let literal = node.downcast_ref::<Literal>().map(Literal::value);
+        let Some(ScalarValue::Float16(value)) = literal else {
+            return Ok(Transformed::no(node));
+        };
+        let wide = ScalarValue::Float32(value.map(half::f16::to_f32));
+        let cast = CastExpr::new(Arc::new(Literal::new(wide)), DataType::Float16, None);
+        Ok(Transformed::yes(Arc::new(cast) as Arc<dyn PhysicalExpr>))
+    })?;
+    Ok(widened.data)
 }
 
 fn encode_spec(spec: &ScanSpec, filter: Option<&PhysicalExprNode>) -> Result<proto::ScanSpec> {

@@ -194,16 +194,16 @@ fn bounds(file: Record<'_>, rows: u64, columns: &Columns) -> Vec<(FieldId, Colum
     };
     set("value_counts", &|_, _, _| {});
     set("null_value_counts", &|bounds, value, _| {
-        bounds.null_count = count(value)
+        bounds.null_count = count(value);
     });
     set("nan_value_counts", &|bounds, value, _| {
-        bounds.nan_count = count(value)
+        bounds.nan_count = count(value);
     });
     set("lower_bounds", &|bounds, value, kind| {
-        bounds.lower = outer(value, kind)
+        bounds.lower = outer(value, kind);
     });
     set("upper_bounds", &|bounds, value, kind| {
-        bounds.upper = outer(value, kind)
+        bounds.upper = outer(value, kind);
     });
     bounds.retain(|(_, bounds)| bounds.row_count.is_some());
     bounds

@@ -1,6 +1,6 @@
 //! The report as text: one line for each kind of count, with the reasons below.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use model::SkippedUnit;
 
@@ -141,7 +141,7 @@ impl QueryReport {
             counted(counts.waves, "wave")
         );
         if counts.retries > 0 {
-            requests.push_str(&format!(", {} of them again", count(counts.retries)));
+            write!(requests, ", {} of them again", count(counts.retries))?;
         }
         line(f, "requests", &requests)?;
         let mut fetched = format!(
@@ -151,14 +151,15 @@ impl QueryReport {
         );
         if counts.bytes_dictionaries > 0 {
             let dictionaries = bytes(counts.bytes_dictionaries);
-            fetched.push_str(&format!(" ({dictionaries} of dictionaries)"));
+            write!(fetched, " ({dictionaries} of dictionaries)")?;
         }
         if self.plan.bytes_total > 0 {
-            fetched.push_str(&format!(
+            write!(
+                fetched,
                 "; {} of the table's {}",
                 percent(counts.bytes_fetched, self.plan.bytes_total),
                 bytes(self.plan.bytes_total)
-            ));
+            )?;
         }
         line(f, "bytes", &fetched)
     }
