@@ -13,10 +13,10 @@ STOP_SECONDS = 20
 
 
 class LocalServer:
-    """`fulmar local` over a folder of tables, on a free port of the loopback."""
+    """`fulmar local` over a folder of tables or a bucket prefix, on a free port of the loopback."""
 
     def __init__(self, binary, data, state):
-        self.binary, self.data, self.state = str(binary), pathlib.Path(data), pathlib.Path(state)
+        self.binary, self.data, self.state = str(binary), data, pathlib.Path(state)
         self.host = self.port = self.child = None
 
     @property
@@ -29,7 +29,7 @@ class LocalServer:
         address_file = self.state / "address"
         address_file.unlink(missing_ok=True)
         self.log = open(self.state / "log", "w")
-        flags = ["--data", self.data, "--state", self.state / "catalog", "--listen", "127.0.0.1:0"]
+        flags = ["--data", str(self.data), "--state", self.state / "catalog", "--listen", "127.0.0.1:0"]
         self.child = subprocess.Popen(
             [self.binary, "local", *flags, "--address-file", address_file], stdout=self.log, stderr=subprocess.STDOUT
         )
