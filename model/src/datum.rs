@@ -103,6 +103,16 @@ impl Datum {
         matches!(self, Self::Float(value) if value.is_nan())
     }
 
+    /// Of a time or timestamp, the nanoseconds since midnight or 1970.
+    pub(crate) fn nanoseconds(&self) -> Option<i128> {
+        match self {
+            Self::Time { value, unit } | Self::Timestamp { value, unit, .. } => {
+                Some(nanoseconds(*value, *unit))
+            }
+            _ => None,
+        }
+    }
+
     /// The smallest value above this one, for kinds whose values can be counted (integers, dates,
     /// booleans). `None` for other kinds and at the top of the range.
     pub fn successor(&self) -> Option<Self> {

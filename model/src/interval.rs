@@ -72,6 +72,14 @@ impl Interval {
         &self.upper
     }
 
+    /// The one value that belongs to it, when there is just one.
+    pub fn as_point(&self) -> Option<&Datum> {
+        match (&self.lower, &self.upper) {
+            (End::Inclusive(lower), End::Inclusive(upper)) if lower == upper => Some(lower),
+            _ => None,
+        }
+    }
+
     /// Whether both ends are open, so that every value (NaN too) belongs to it.
     pub fn is_everything(&self) -> bool {
         self.lower == End::Unbounded && self.upper == End::Unbounded

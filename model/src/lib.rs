@@ -12,6 +12,7 @@ pub mod predicate;
 pub mod reason;
 pub mod report;
 pub mod schema;
+pub mod selectivity;
 pub mod task;
 
 pub use bounds::{Bound, ColumnBounds, StatsSource};

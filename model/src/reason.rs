@@ -22,6 +22,10 @@ pub enum Level {
     RowGroup,
     /// The column index of a page.
     Page,
+    /// The Bloom filter of a column chunk.
+    Bloom,
+    /// The dictionary of a column chunk, all of whose pages are encoded with it.
+    Dictionary,
 }
 
 impl fmt::Display for Level {
@@ -32,6 +36,8 @@ impl fmt::Display for Level {
             Self::Bounds => "bounds",
             Self::RowGroup => "row-group",
             Self::Page => "page",
+            Self::Bloom => "bloom",
+            Self::Dictionary => "dictionary",
         })
     }
 }
@@ -97,7 +103,11 @@ impl fmt::Display for Reason {
             if position > 0 {
                 f.write_str("; ")?;
             }
-            write!(f, "{condition}")?;
+            match self.level {
+                Level::Bloom => write!(f, "{condition:#}, but the Bloom filter holds none")?,
+                Level::Dictionary => write!(f, "{condition:#}, but the dictionary holds none")?,
+                _ => write!(f, "{condition}")?,
+            }
         }
         Ok(())
     }
@@ -105,7 +115,12 @@ impl fmt::Display for Reason {
 
 impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}, but ", self.column, self.test)?;
+        write!(f, "{} {}", self.column, self.test)?;
+        // Where more than bounds decided, they are no reason.
+        if f.alternate() {
+            return Ok(());
+        }
+        f.write_str(", but ")?;
         if self.all_null {
             return f.write_str("every row is null");
         }

@@ -64,6 +64,8 @@ counts! {
     requests,
     /// Requests that were sent again.
     retries,
+    /// Requests that were sent a second time because the first took too long.
+    hedges,
     /// Length of the longest chain of dependent requests; of several tasks, the longest.
     waves,
     /// Bytes that the store returned.
@@ -76,6 +78,10 @@ counts! {
     row_groups_total,
     /// Row groups skipped by their statistics.
     row_groups_skipped_statistics,
+    /// Row groups ruled out by a Bloom filter.
+    row_groups_skipped_bloom,
+    /// Row groups ruled out by a dictionary that all their pages are encoded with.
+    row_groups_skipped_dictionary,
     /// Row groups of which no page survived.
     row_groups_skipped_pages,
     /// Row groups that were read.

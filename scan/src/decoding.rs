@@ -1,228 +1,310 @@
-//! Decoding one row group of a wave, and the batches that come of it. Keeps track of which rows a batch
-//! holds; does no I/O.
+//! Decoding one row group stage by stage: which rows are left after each, and the rows of the result.
+//! Does no I/O.
 
-use std::collections::VecDeque;
-use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::compute::BatchCoalescer;
-use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
+use model::TableName;
 use store::{Fetched, StoreError};
 
 use crate::decode::{ChunkBytes, Decoder, RowGroupBytes};
 use crate::error::ScanError;
+use crate::fetch::Reads;
+use crate::kept::Kept;
 use crate::layout::Layout;
-use crate::opened::{Indexes, OpenedFile};
-use crate::read_plan::RowGroupRead;
+use crate::left::Left;
+use crate::read_plan::{ChunkRead, RowGroupRead, decodable, decodable_within};
+use crate::rows::RowSet;
+use crate::running::{Ahead, Next, Running};
+use crate::stages::Stage;
+use crate::task_file::{FilePlan, FileStages};
 
 /// Bytes that a decoded batch should not exceed by much.
-const BATCH_BYTES: u64 = 8 * 1024 * 1024;
+pub(crate) const BATCH_BYTES: u64 = 8 * 1024 * 1024;
 
-/// The rows of one row group that are still to be decoded.
+/// Rows that wait for later stages are let on when they hold this much memory.
+const KEPT_BYTES: usize = 32 * 1024 * 1024;
+
+/// Rows that the filter left may be this close to each other and still be decoded as one run.
+const NEAR: u64 = 32;
+
+/// A row group whose bytes are here, for all stages or for the first.
+#[derive(Debug)]
 pub(crate) struct Decoding {
-    decoder: Decoder,
-    ahead: Ahead,
+    plan: Arc<FilePlan>,
+    table: TableName,
     read: RowGroupRead,
+    fetched: Fetched,
+    /// The rows whose pages are here.
+    rows: RowSet,
+    batch_rows: usize,
+    /// Stages under way, each fed by the one before; the last of them runs.
+    running: Vec<Running>,
 }
 
-impl std::fmt::Debug for Decoding {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Decoding")
-            .field("read", &self.read)
-            .finish_non_exhaustive()
+/// What a step of a row group came to.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// Some rows were looked at.
+    On {
+        /// Rows of the file that were decoded for the first time.
+        decoded: u64,
+        /// Rows of the result.
+        rows: Option<RecordBatch>,
+    },
+    /// The filter is done; what is left needs bytes that are not here.
+    Filtered(Filtered),
+    /// There are no more rows.
+    Ended,
+}
+
+/// The rows of a row group that the filter left, before the rest of their columns is fetched.
+#[derive(Debug)]
+pub(crate) struct Filtered {
+    plan: Arc<FilePlan>,
+    table: TableName,
+    read: RowGroupRead,
+    left: Left,
+    kept: Kept,
+}
+
+impl Reads for RowGroupRead {
+    fn chunks(&self) -> &[ChunkRead] {
+        &self.chunks
     }
 }
 
-/// Decoded rows of the file.
-#[derive(Debug)]
-pub(crate) struct Rows {
-    /// Those that belong to the task.
-    pub(crate) batch: RecordBatch,
-    /// How many were decoded for it.
-    pub(crate) decoded: u64,
-    /// Whether all of them surely match.
-    pub(crate) sure: bool,
+impl Reads for Filtered {
+    fn chunks(&self) -> &[ChunkRead] {
+        &self.read.chunks
+    }
+}
+
+impl Filtered {
+    /// What it still reads.
+    pub(crate) fn read(&self) -> &RowGroupRead {
+        &self.read
+    }
 }
 
 impl Decoding {
-    /// Starts decoding what was fetched of a row group.
+    /// Starts on a row group whose bytes are here for its first stages.
     ///
     /// # Errors
     /// When its pages are broken, or were not fetched.
     pub(crate) fn new(
-        file: &OpenedFile,
-        layout: &Layout,
-        indexes: &Indexes,
+        plan: Arc<FilePlan>,
+        table: TableName,
         read: RowGroupRead,
-        fetched: Option<&Fetched>,
+        fetched: Fetched,
         batch_rows: usize,
     ) -> Result<Self, ScanError> {
-        let decoder = match (&layout.levels, fetched) {
-            (Some(levels), Some(fetched)) => {
-                let bytes = row_group_bytes(file, indexes, &read, fetched)?;
-                let batch_rows = batch_rows.min(rows_of_a_batch(file, &read));
-                Decoder::new(file.path(), levels, &bytes, &read.rows, batch_rows)?
-            }
-            _ => Decoder::without_columns(read.rows.count(), batch_rows),
-        };
-        Ok(Self {
-            decoder,
-            ahead: Ahead(read.rows.ranges().to_vec().into()),
+        let left = Left::Runs(read.wanted.clone());
+        let mut decoding = Self {
+            rows: decodable(&read.wanted, plan.file.rows(read.row_group)),
+            plan,
+            table,
             read,
+            fetched,
+            batch_rows,
+            running: Vec::new(),
+        };
+        decoding.enter(0, left, None)?;
+        Ok(decoding)
+    }
+
+    /// Goes on where the filter left off, with the bytes of the last stage.
+    ///
+    /// # Errors
+    /// As [`Decoding::new`].
+    pub(crate) fn of_filtered(
+        filtered: Filtered,
+        fetched: Fetched,
+        batch_rows: usize,
+    ) -> Result<Self, ScanError> {
+        let rows_total = filtered.plan.file.rows(filtered.read.row_group);
+        let mut decoding = Self {
+            rows: decodable(&filtered.left.runs(NEAR), rows_total),
+            plan: filtered.plan,
+            table: filtered.table,
+            read: filtered.read,
+            fetched,
+            batch_rows,
+            running: Vec::new(),
+        };
+        let last = decoding.read.stages - 1;
+        decoding.enter(last, filtered.left, Some(filtered.kept))?;
+        Ok(decoding)
+    }
+
+    /// Decodes some rows in the latest stage. `enough` is how many rows of the result are still wanted.
+    ///
+    /// # Errors
+    /// When a page is broken or holds fewer rows than it should, or the filter fails on a row.
+    pub(crate) fn step(&mut self, enough: Option<u64>) -> Result<Step, ScanError> {
+        let Some(running) = self.running.last_mut() else {
+            return Ok(Step::Ended);
+        };
+        let stages = self.plan.stages(self.read.settled);
+        let Some((stage, layout)) = stages.at(running.stage) else {
+            return Ok(Step::Ended);
+        };
+        let Some(batch) = running.decoder.next()? else {
+            running
+                .ahead
+                .must_be_done(self.plan.file.path(), self.read.row_group)?;
+            return self.end_stage();
+        };
+        let is_first = running.stage == 0;
+        let is_last = stages.stages.is_last(running.stage);
+        let decoded = batch.num_rows() as u64;
+        let rows = running.pass(stage, layout, &batch, &self.read.sure, is_last, &self.table)?;
+        let waiting = &running.next;
+        let full = waiting.kept.bytes() > KEPT_BYTES
+            || enough.is_some_and(|rows| waiting.left.count() >= rows);
+        // What is fetched after the filter is fetched for all that it left.
+        let may_pause = self.read.stages >= stages.stages.len();
+        if !is_last && full && may_pause {
+            self.let_on()?;
+        }
+        Ok(Step::On {
+            decoded: if is_first { decoded } else { 0 },
+            rows,
         })
     }
 
-    /// Whether all rows surely match.
-    pub(crate) fn settled(&self) -> bool {
-        self.read.settled
+    /// Lets the rows on that have passed the latest stage so far; it goes on when they are done.
+    fn let_on(&mut self) -> Result<(), ScanError> {
+        let Some(running) = self.running.last_mut() else {
+            return Ok(());
+        };
+        let stages = self.plan.stages(self.read.settled);
+        let (Some((stage, _)), next) = (stages.at(running.stage), running.stage + 1) else {
+            return Ok(());
+        };
+        let rows = self.plan.file.rows(self.read.row_group);
+        let passed = std::mem::replace(&mut running.next, Next::new(stage, rows));
+        self.enter_after(next, passed)
     }
 
-    /// The next rows, or `None` after the last.
-    ///
-    /// # Errors
-    /// When a page is broken.
-    pub(crate) fn next(&mut self) -> Result<Option<Rows>, ScanError> {
-        let Some(batch) = self.decoder.next()? else {
-            return Ok(None);
+    /// The latest stage has seen all its rows.
+    fn end_stage(&mut self) -> Result<Step, ScanError> {
+        let Some(ended) = self.running.pop() else {
+            return Ok(Step::Ended);
         };
-        let decoded = batch.num_rows() as u64;
-        let within = &self.read.within;
-        let (mut before, mut inside, mut sure) = (0, 0, true);
-        for rows in self.ahead.take(decoded) {
-            let kept = rows.start.max(within.start)..rows.end.min(within.end);
-            before += rows.end.min(within.start).saturating_sub(rows.start);
-            inside += kept.end.saturating_sub(kept.start);
-            sure &= self.read.sure.covers(&kept);
-        }
-        let number = |rows: u64| usize::try_from(rows).unwrap_or(usize::MAX);
-        let (before, inside) = (number(before), number(inside));
-        Ok(Some(Rows {
-            batch: if inside == batch.num_rows() {
-                batch
+        let on = Ok(Step::On {
+            decoded: 0,
+            rows: None,
+        });
+        let next = ended.stage + 1;
+        let stages = self.plan.stages(self.read.settled).stages.len();
+        if next >= stages || ended.next.left.count() == 0 {
+            return if self.running.is_empty() {
+                Ok(Step::Ended)
             } else {
-                batch.slice(before, inside)
-            },
-            decoded,
-            sure,
+                on
+            };
+        }
+        if next < self.read.stages {
+            self.enter_after(next, ended.next)?;
+            return on;
+        }
+        let left = ended.next.left.finish();
+        let layouts = &self.plan.stages(self.read.settled).layouts;
+        let layouts = layouts.get(next..).unwrap_or_default();
+        let rows = left.runs(NEAR);
+        let read = RowGroupRead {
+            chunks: self.plan.chunks(self.read.row_group, layouts, &rows),
+            stages,
+            ..self.read.clone()
+        };
+        Ok(Step::Filtered(Filtered {
+            plan: Arc::clone(&self.plan),
+            table: self.table.clone(),
+            read,
+            left,
+            kept: ended.next.kept,
         }))
     }
-}
 
-fn row_group_bytes(
-    file: &OpenedFile,
-    indexes: &Indexes,
-    read: &RowGroupRead,
-    fetched: &Fetched,
-) -> Result<RowGroupBytes, StoreError> {
-    let leaves = file.metadata().file_metadata().schema_descr().num_columns();
-    let mut chunks: Vec<Option<ChunkBytes>> = vec![None; leaves];
-    for chunk in &read.chunks {
-        let index = indexes
-            .get(read.row_group, chunk.leaf)
-            .filter(|_| chunk.by_page);
-        let pages = index.map(|index| index.pages.page_locations().clone());
-        let bytes = ChunkBytes::new(fetched, &chunk.ranges, pages);
-        let bytes = bytes.ok_or_else(|| StoreError::Corrupt {
-            path: file.path().to_owned(),
-            reason: format!("column chunk {} overlaps another", chunk.leaf),
-        })?;
-        if let Some(place) = chunks.get_mut(chunk.leaf) {
-            *place = Some(bytes);
-        }
+    fn enter_after(&mut self, stage: usize, passed: Next) -> Result<(), ScanError> {
+        self.enter(stage, passed.left.finish(), Some(passed.kept))
     }
-    Ok(RowGroupBytes {
-        metadata: Arc::clone(file.metadata()),
-        row_group: read.row_group,
-        chunks,
-    })
-}
 
-/// Rows of about [`BATCH_BYTES`], by the sizes in the footer.
-fn rows_of_a_batch(file: &OpenedFile, read: &RowGroupRead) -> usize {
-    let chunks = read
-        .chunks
-        .iter()
-        .filter_map(|chunk| file.chunk(read.row_group, chunk.leaf));
-    let bytes: u64 = chunks
-        .map(|chunk| chunk.uncompressed_size().unsigned_abs())
-        .sum();
-    let bytes_of_a_row = bytes
-        .checked_div(file.rows(read.row_group))
-        .unwrap_or_default()
-        .max(1);
-    usize::try_from((BATCH_BYTES / bytes_of_a_row).max(1)).unwrap_or(usize::MAX)
-}
+    /// Starts a stage on the rows that are left.
+    fn enter(&mut self, number: usize, left: Left, kept: Option<Kept>) -> Result<(), ScanError> {
+        let Some((stage, layout)) = self.plan.stages(self.read.settled).at(number) else {
+            return Ok(());
+        };
+        let rows_total = self.plan.file.rows(self.read.row_group);
+        let rows = decodable_within(&left.runs(NEAR), &self.rows, rows_total);
+        let decoder = self.decoder(layout, &rows)?;
+        self.running.push(Running {
+            stage: number,
+            decoder,
+            ahead: Ahead(rows.ranges().to_vec().into()),
+            left,
+            kept,
+            next: Next::new(stage, rows_total),
+        });
+        Ok(())
+    }
 
-/// The ranges of rows that are still to come.
-#[derive(Debug)]
-struct Ahead(VecDeque<Range<u64>>);
+    fn decoder(&self, layout: &Layout, rows: &RowSet) -> Result<Decoder, ScanError> {
+        let Some(levels) = &layout.levels else {
+            return Ok(Decoder::without_columns(rows.count(), self.batch_rows));
+        };
+        let path = self.plan.file.path();
+        let bytes = self.row_group_bytes(layout)?;
+        let batch_rows = self.batch_rows.min(self.rows_of_a_batch(layout));
+        Ok(Decoder::new(path, levels, &bytes, rows, batch_rows)?)
+    }
 
-impl Ahead {
-    /// The next `rows` rows.
-    fn take(&mut self, mut rows: u64) -> Vec<Range<u64>> {
-        let mut taken = Vec::new();
-        while rows > 0
-            && let Some(range) = self.0.pop_front()
-        {
-            let end = range.end.min(range.start + rows);
-            rows -= end - range.start;
-            taken.push(range.start..end);
-            if end < range.end {
-                self.0.push_front(end..range.end);
+    fn row_group_bytes(&self, layout: &Layout) -> Result<RowGroupBytes, StoreError> {
+        let metadata = self.plan.file.metadata();
+        let leaves = metadata.file_metadata().schema_descr().num_columns();
+        let mut chunks: Vec<Option<ChunkBytes>> = vec![None; leaves];
+        let mine = |chunk: &&ChunkRead| layout.leaves.binary_search(&chunk.leaf).is_ok();
+        for chunk in self.read.chunks.iter().filter(mine) {
+            let index = self.plan.indexes.get(self.read.row_group, chunk.leaf);
+            let index = index.filter(|_| !chunk.by_page.is_empty());
+            let pages = index.map(|index| index.pages.page_locations().clone());
+            let bytes = ChunkBytes::new(&self.fetched, &chunk.ranges, pages);
+            let bytes = bytes.ok_or_else(|| StoreError::Corrupt {
+                path: self.plan.file.path().to_owned(),
+                reason: format!("column chunk {} overlaps another", chunk.leaf),
+            })?;
+            if let Some(place) = chunks.get_mut(chunk.leaf) {
+                *place = Some(bytes);
             }
         }
-        taken
+        Ok(RowGroupBytes {
+            metadata: Arc::clone(metadata),
+            row_group: self.read.row_group,
+            chunks,
+        })
+    }
+
+    /// Rows of about [`BATCH_BYTES`], by the sizes in the footer.
+    fn rows_of_a_batch(&self, layout: &Layout) -> usize {
+        let file = &self.plan.file;
+        let chunks = layout
+            .leaves
+            .iter()
+            .filter_map(|leaf| file.chunk(self.read.row_group, *leaf));
+        let bytes: u64 = chunks
+            .map(|chunk| chunk.uncompressed_size().unsigned_abs())
+            .sum();
+        let bytes_of_a_row = bytes
+            .checked_div(file.rows(self.read.row_group))
+            .unwrap_or_default()
+            .max(1);
+        usize::try_from((BATCH_BYTES / bytes_of_a_row).max(1)).unwrap_or(usize::MAX)
     }
 }
 
-/// Batches of the result: small ones are put together.
-#[derive(Debug)]
-pub(crate) struct Batches {
-    coalescer: BatchCoalescer,
-}
-
-impl Batches {
-    pub(crate) fn new(schema: SchemaRef, batch_rows: usize) -> Self {
-        let coalescer = BatchCoalescer::new(schema, batch_rows)
-            .with_biggest_coalesce_batch_size(Some(batch_rows / 2));
-        Self { coalescer }
-    }
-
-    pub(crate) fn push(&mut self, batch: RecordBatch) -> Result<(), ScanError> {
-        self.coalescer.push_batch(batch).map_err(internal)
-    }
-
-    pub(crate) fn next(&mut self) -> Option<RecordBatch> {
-        self.coalescer.next_completed_batch()
-    }
-
-    /// Completes what is held back; `false` when nothing is.
-    pub(crate) fn flush(&mut self) -> Result<bool, ScanError> {
-        if self.coalescer.is_empty() {
-            return Ok(false);
-        }
-        self.coalescer.finish_buffered_batch().map_err(internal)?;
-        Ok(self.coalescer.has_completed_batch())
-    }
-}
-
-// Arrow refuses only schemas that differ, and all batches come from one shape.
-#[allow(clippy::needless_pass_by_value)]
-fn internal(error: arrow::error::ArrowError) -> ScanError {
-    ScanError::Internal(error.to_string())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rows_are_taken_across_ranges() {
-        let mut ahead = Ahead(vec![0..3, 10..12, 20..30].into());
-        assert_eq!(ahead.take(4), [0..3, 10..11]);
-        assert_eq!(ahead.take(2), [11..12, 20..21]);
-        assert_eq!(ahead.take(100).first(), Some(&(21..30)));
-        assert!(ahead.take(1).is_empty());
+impl FileStages {
+    fn at(&self, number: usize) -> Option<(&Stage, &Layout)> {
+        self.stages.get(number).zip(self.layouts.get(number))
     }
 }

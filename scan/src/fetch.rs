@@ -1,128 +1,210 @@
-//! One wave: the bytes of some row groups, coalesced into requests that are sent together.
+//! Units of row groups whose bytes are fetched together: coalesced into requests that are all sent at
+//! once, as far as connections and memory allow. A row group is decoded as soon as its own bytes are
+//! there.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use datafusion::common::runtime::SpawnedTask;
-use store::{Fetched, Ledger, coalesce};
+use store::{Fetched, Ledger, StoreError, coalesce};
+use tokio::sync::Semaphore;
 
 use crate::error::ScanError;
-use crate::read_plan::RowGroupRead;
+use crate::read_plan::ChunkRead;
 use crate::scanner::{Held, InFlight};
 
-/// The bytes of some row groups.
+/// What is to be read, and for what.
+#[derive(Clone, Debug)]
+pub(crate) struct Wanted {
+    pub(crate) range: Range<u64>,
+    /// In the words of the I/O log.
+    pub(crate) why: String,
+}
+
+/// Something that needs bytes of the file.
+pub(crate) trait Reads {
+    /// The chunks that it reads.
+    fn chunks(&self) -> &[ChunkRead];
+}
+
+/// Sends the requests of one task.
+#[derive(Clone, Debug)]
+pub(crate) struct Fetcher {
+    ledger: Arc<Ledger>,
+    in_flight: InFlight,
+    connections: Arc<Semaphore>,
+}
+
+/// Some of a task's row groups, and their bytes as they arrive.
 #[derive(Debug)]
-pub(crate) struct FetchedWave {
-    pub(crate) reads: VecDeque<RowGroupRead>,
-    pub(crate) bytes: Fetched,
-    /// Bounds the bytes of all scans while the wave is there.
+pub(crate) struct Unit<T> {
+    pub(crate) reads: VecDeque<T>,
+    requests: Vec<Request>,
+    /// Bounds the bytes of all scans while the unit is there.
     _held: Held,
 }
 
-/// The waves of a task, the next one fetched while one is decoded.
 #[derive(Debug)]
-pub(crate) struct Waves {
-    ledger: Arc<Ledger>,
-    in_flight: InFlight,
-    planned: VecDeque<Vec<RowGroupRead>>,
-    under_way: Option<SpawnedTask<Result<FetchedWave, ScanError>>>,
-    ahead: bool,
+struct Request {
+    range: Range<u64>,
+    bytes: Arriving,
 }
 
-impl Waves {
-    /// With `ahead`, a wave is fetched before it is asked for.
-    pub(crate) fn new(
-        ledger: Arc<Ledger>,
-        in_flight: InFlight,
-        planned: Vec<Vec<RowGroupRead>>,
-        ahead: bool,
-    ) -> Self {
+#[derive(Debug)]
+enum Arriving {
+    UnderWay(SpawnedTask<Result<Bytes, StoreError>>),
+    Here(Bytes),
+    /// It failed, and the task with it.
+    Lost,
+}
+
+impl Fetcher {
+    pub(crate) fn new(ledger: Arc<Ledger>, in_flight: InFlight) -> Self {
+        let connections = ledger.location().profile().parallel.max(1);
         Self {
+            connections: Arc::new(Semaphore::new(connections)),
             ledger,
             in_flight,
-            planned: planned.into(),
-            under_way: None,
-            ahead,
         }
     }
 
-    /// The next wave, or `None` after the last.
+    /// The wave of what depends on everything that was read so far.
+    pub(crate) fn next_wave(&self) -> u64 {
+        self.ledger.next_wave()
+    }
+
+    /// Sends the requests for all of `reads`, once there is memory for them.
     ///
     /// # Errors
-    /// When the file cannot be read; there are no more waves then.
-    pub(crate) async fn next(&mut self) -> Result<Option<FetchedWave>, ScanError> {
-        let wave = match self.under_way.take() {
-            Some(task) => match task.join_unwind().await {
-                Ok(wave) => Some(wave?),
-                // Only a runtime that shuts down cancels it.
-                Err(_) => None,
-            },
-            None => self.fetch_now().await?,
-        };
-        self.fetch_ahead();
-        Ok(wave)
+    /// When other scans hold that memory for too long.
+    pub(crate) async fn fetch<T: Reads>(
+        &self,
+        reads: Vec<T>,
+        wave: u64,
+        name: impl Fn(usize) -> String,
+    ) -> Result<Unit<T>, ScanError> {
+        let wanted = self.requests(&reads, name);
+        let held = self.in_flight.hold(size(&wanted)).await?;
+        Ok(self.send(reads, wanted, held, wave))
     }
 
-    async fn fetch_now(&mut self) -> Result<Option<FetchedWave>, ScanError> {
-        let Some(wave) = self.planned.pop_front() else {
-            return Ok(None);
-        };
-        let request = Request::new(&self.ledger, wave);
-        let held = self.in_flight.hold(request.size).await?;
-        fetch(Arc::clone(&self.ledger), request, held)
-            .await
-            .map(Some)
-    }
-
-    /// Fetches one more wave if there is memory for it: whoever waits for some must not wait for waves
-    /// that nobody needs yet.
-    fn fetch_ahead(&mut self) {
-        if !self.ahead {
-            return;
+    /// The same, or `reads` back, when there is no memory now: whoever waits for some must not wait for
+    /// what nobody needs yet.
+    pub(crate) fn try_fetch<T: Reads>(
+        &self,
+        reads: Vec<T>,
+        wave: u64,
+        name: impl Fn(usize) -> String,
+    ) -> Result<Unit<T>, Vec<T>> {
+        let wanted = self.requests(&reads, name);
+        match self.in_flight.try_hold(size(&wanted)) {
+            Some(held) => Ok(self.send(reads, wanted, held, wave)),
+            None => Err(reads),
         }
-        let Some(wave) = self.planned.pop_front() else {
-            return;
-        };
-        let request = Request::new(&self.ledger, wave);
-        match self.in_flight.try_hold(request.size) {
-            Some(held) => {
-                let fetch = fetch(Arc::clone(&self.ledger), request, held);
-                self.under_way = Some(SpawnedTask::spawn(fetch));
+    }
+
+    fn requests<T: Reads>(&self, reads: &[T], name: impl Fn(usize) -> String) -> Vec<Wanted> {
+        requests(reads.iter().flat_map(Reads::chunks), &self.ledger, name)
+    }
+
+    fn send<T>(&self, reads: Vec<T>, wanted: Vec<Wanted>, held: Held, wave: u64) -> Unit<T> {
+        let requests = wanted.into_iter().map(|wanted| {
+            let ledger = Arc::clone(&self.ledger);
+            let connections = Arc::clone(&self.connections);
+            let range = wanted.range.clone();
+            let read = async move {
+                // Never closed; and without a permit the request may be sent all the same.
+                let _connection = connections.acquire_owned().await.ok();
+                ledger.read_in(wave, wanted.range, &wanted.why).await
+            };
+            Request {
+                range,
+                bytes: Arriving::UnderWay(SpawnedTask::spawn(read)),
             }
-            None => self.planned.push_front(request.reads),
+        });
+        Unit {
+            requests: requests.collect(),
+            reads: reads.into(),
+            _held: held,
         }
     }
 }
 
-/// The requests of one wave.
-struct Request {
-    reads: Vec<RowGroupRead>,
-    ranges: Vec<Range<u64>>,
-    size: u64,
-}
-
-impl Request {
-    fn new(ledger: &Ledger, reads: Vec<RowGroupRead>) -> Self {
-        let needed = reads.iter().flat_map(RowGroupRead::ranges).cloned();
-        let ranges = coalesce(needed.collect(), &ledger.location().profile());
-        Self {
-            size: ranges.iter().map(|range| range.end - range.start).sum(),
-            reads,
-            ranges,
+impl<T> Unit<T> {
+    /// The bytes of some chunks, once they are all there.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub(crate) async fn bytes(&mut self, chunks: &[ChunkRead]) -> Result<Fetched, ScanError> {
+        let mut fetched = Fetched::default();
+        let needed = |range: &Range<u64>| {
+            let ranges = chunks.iter().flat_map(|chunk| &chunk.ranges);
+            ranges
+                .into_iter()
+                .any(|wanted| wanted.start < range.end && range.start < wanted.end)
+        };
+        for request in self
+            .requests
+            .iter_mut()
+            .filter(|request| needed(&request.range))
+        {
+            let bytes = request.bytes.arrive().await?;
+            fetched.push(request.range.start, bytes);
         }
+        Ok(fetched)
     }
 }
 
-async fn fetch(
-    ledger: Arc<Ledger>,
-    request: Request,
-    held: Held,
-) -> Result<FetchedWave, ScanError> {
-    let bytes = ledger.read(request.ranges.clone(), "pages").await?;
-    Ok(FetchedWave {
-        reads: request.reads.into(),
-        bytes: Fetched::new(&request.ranges, bytes),
-        _held: held,
-    })
+impl Arriving {
+    async fn arrive(&mut self) -> Result<Bytes, ScanError> {
+        let bytes = match std::mem::replace(self, Self::Lost) {
+            Self::Here(bytes) => bytes,
+            Self::UnderWay(task) => match task.join_unwind().await {
+                Ok(bytes) => bytes?,
+                // Only a runtime that shuts down cancels it.
+                Err(error) => return Err(ScanError::Internal(error.to_string())),
+            },
+            Self::Lost => return Err(ScanError::Internal("a request failed before".to_owned())),
+        };
+        *self = Self::Here(bytes.clone());
+        Ok(bytes)
+    }
+}
+
+fn size(wanted: &[Wanted]) -> u64 {
+    wanted
+        .iter()
+        .map(|wanted| wanted.range.end - wanted.range.start)
+        .sum()
+}
+
+/// The requests for some chunks, and what each is for. Pure but for the store's profile.
+fn requests<'a>(
+    chunks: impl Iterator<Item = &'a ChunkRead>,
+    ledger: &Ledger,
+    name: impl Fn(usize) -> String,
+) -> Vec<Wanted> {
+    let chunks: Vec<&ChunkRead> = chunks.collect();
+    let ranges = chunks.iter().flat_map(|chunk| chunk.ranges.iter().cloned());
+    let requests = coalesce(ranges.collect(), &ledger.location().profile());
+    let mut wanted: Vec<Wanted> = requests
+        .into_iter()
+        .map(|range| Wanted {
+            range,
+            why: String::new(),
+        })
+        .collect();
+    for chunk in chunks {
+        for (range, what) in chunk.described() {
+            let first = wanted.partition_point(|wanted| wanted.range.end <= range.start);
+            let here = wanted.iter_mut().skip(first);
+            for wanted in here.take_while(|wanted| wanted.range.start < range.end) {
+                let separator = if wanted.why.is_empty() { "" } else { ", " };
+                wanted.why += &format!("{separator}{what} of {}", name(chunk.leaf));
+            }
+        }
+    }
+    wanted
 }

@@ -14,9 +14,9 @@ use store::columns::FileColumns;
 use crate::constant;
 use crate::error::ScanError;
 use crate::opened::OpenedFile;
-use crate::shape::Shape;
+use crate::stages::Stage;
 
-/// Where the columns of a [`Shape`] come from in one file.
+/// Where the columns of a [`Stage`] come from in one file.
 #[derive(Debug)]
 pub(crate) struct Layout {
     path: String,
@@ -50,22 +50,22 @@ impl<'a> Constants<'a> {
 }
 
 impl Layout {
-    /// Where the columns of `shape` are in `file`. A partition value wins over a column of the file; a
+    /// Where the columns of `stage` are in `file`. A partition value wins over a column of the file; a
     /// column that the file lacks is null.
     ///
     /// # Errors
     /// When a partition value is none of its column's type, or the file's columns cannot be decoded.
     pub(crate) fn new(
-        shape: &Shape,
+        stage: &Stage,
         file: &OpenedFile,
         columns: &FileColumns,
         constants: Constants<'_>,
     ) -> Result<Self, ScanError> {
         let mut roots: Vec<usize> = Vec::new();
         let mut leaves: Vec<usize> = Vec::new();
-        let mut found: Vec<Result<usize, ScalarValue>> = Vec::with_capacity(shape.columns.len());
-        for (position, field) in shape.columns.iter().zip(shape.schema.fields()) {
-            let constant = shape.ids.get(found.len()).and_then(|id| constants.get(*id));
+        let mut found: Vec<Result<usize, ScalarValue>> = Vec::with_capacity(stage.columns.len());
+        for (position, field) in stage.columns.iter().zip(stage.schema.fields()) {
+            let constant = stage.ids.get(found.len()).and_then(|id| constants.get(*id));
             let column = columns.columns.get(*position).and_then(Option::as_ref);
             found.push(match (constant, column) {
                 (Some(value), _) => {
@@ -92,11 +92,11 @@ impl Layout {
             levels: levels(file, columns, &roots)?,
             leaves,
             sources: found.into_iter().map(source).collect(),
-            schema: Arc::clone(&shape.schema),
+            schema: Arc::clone(&stage.schema),
         })
     }
 
-    /// The columns of the shape, as the table's types, from decoded columns of the file.
+    /// The columns of the stage, as the table's types, from decoded columns of the file.
     ///
     /// # Errors
     /// When a value does not fit in the table's type.

@@ -29,16 +29,28 @@ mod row_groups;
 mod pages;
 mod rows;
 
+mod conjuncts;
+mod expected;
+mod stages;
+
+mod probes;
+
+mod fetch_order;
 mod read_plan;
 
 mod fetch;
+mod waves;
 
 mod decode;
 mod decoding;
+mod kept;
+mod left;
+mod running;
 
 mod constant;
 mod layout;
-mod shape;
+
+mod batches;
 
 // What scans share, and their account.
 pub mod local;

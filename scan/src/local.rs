@@ -11,13 +11,11 @@ use futures::stream::{self, BoxStream};
 use futures::{StreamExt, TryStreamExt, future};
 use model::ScanTask;
 
-use crate::budget::Budget;
 use crate::error::ScanError;
 use crate::recorder::Recorder;
 use crate::runner::TaskRunner;
 use crate::scan::{Scan, TaskScan};
 use crate::scanner::Scanner;
-use crate::shape::Shapes;
 use crate::spec::ScanSpec;
 
 /// Runs scan tasks in this process, and records what each did.
@@ -41,13 +39,8 @@ impl TaskRunner for LocalRunner {
         tasks: &[ScanTask],
         _partition: usize,
     ) -> Result<SendableRecordBatchStream> {
-        let scan = Arc::new(Scan {
-            scanner: Arc::clone(&self.scanner),
-            spec: Arc::clone(spec),
-            shapes: Shapes::new(spec)?,
-            recorder: self.recorder.clone(),
-            budget: Budget::new(spec.limit),
-        });
+        let (scanner, recorder) = (Arc::clone(&self.scanner), self.recorder.clone());
+        let scan = Arc::new(Scan::new(scanner, Arc::clone(spec), recorder)?);
         let batches = batches(scan, tasks.to_vec());
         Ok(Box::pin(RecordBatchStreamAdapter::new(
             spec.output_schema(),

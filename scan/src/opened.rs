@@ -200,6 +200,18 @@ impl OpenedFile {
             .get(leaf)
     }
 
+    /// The file's size.
+    pub(crate) fn size(&self) -> u64 {
+        self.footer.size
+    }
+
+    /// The name of a leaf column, for messages.
+    pub(crate) fn column_name(&self, leaf: usize) -> String {
+        let schema = self.metadata().file_metadata().schema_descr();
+        let column = schema.columns().get(leaf);
+        column.map_or_else(|| leaf.to_string(), |column| column.path().string())
+    }
+
     /// The rows of a row group.
     pub(crate) fn rows(&self, row_group: usize) -> u64 {
         let group = self.metadata().row_groups().get(row_group);

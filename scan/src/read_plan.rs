@@ -104,36 +104,76 @@ pub(crate) struct ChunkRead {
     pub(crate) leaf: usize,
     /// Ascending and disjoint: the whole chunk, or the dictionary and some pages, each by itself.
     pub(crate) ranges: Vec<Range<u64>>,
-    /// Whether `ranges` are pages, so that the decoder must be told where they lie.
-    pub(crate) by_page: bool,
+    /// Of `ranges`, the numbers of the pages that they are; empty when the whole chunk is read. The
+    /// decoder must then be told where pages lie.
+    pub(crate) by_page: Vec<usize>,
     pub(crate) pages: u64,
     pub(crate) dictionary_bytes: u64,
 }
 
-/// What to read of one row group.
+impl ChunkRead {
+    /// Bytes that are needed, without holes.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.ranges
+            .iter()
+            .map(|range| range.end - range.start)
+            .sum()
+    }
+
+    /// Runs of what is read, in the words of the I/O log.
+    pub(crate) fn described(&self) -> Vec<(Range<u64>, String)> {
+        if self.by_page.is_empty() {
+            let all = self
+                .ranges
+                .iter()
+                .map(|range| (range.clone(), "all".to_owned()));
+            return all.collect();
+        }
+        let dictionaries = self.ranges.len() - self.by_page.len();
+        let (dictionary, pages) = self.ranges.split_at(dictionaries);
+        let mut runs: Vec<(Range<u64>, Range<usize>)> = Vec::new();
+        for (range, page) in pages.iter().zip(&self.by_page) {
+            match runs.last_mut() {
+                Some((last, numbers)) if numbers.end == *page && last.end == range.start => {
+                    last.end = range.end;
+                    numbers.end = page + 1;
+                }
+                _ => runs.push((range.clone(), *page..page + 1)),
+            }
+        }
+        let name = |numbers: Range<usize>| match numbers.len() {
+            1 => format!("page {}", numbers.start),
+            _ => format!("pages {}-{}", numbers.start, numbers.end - 1),
+        };
+        let dictionary = dictionary
+            .iter()
+            .map(|range| (range.clone(), "dictionary".to_owned()));
+        let pages = runs
+            .into_iter()
+            .map(|(range, numbers)| (range, name(numbers)));
+        dictionary.chain(pages).collect()
+    }
+}
+
+/// What to read of one row group in one pass.
 #[derive(Clone, Debug)]
 pub(crate) struct RowGroupRead {
     pub(crate) row_group: usize,
-    /// The rows to decode.
-    pub(crate) rows: RowSet,
-    /// Of those, the rows that belong to the task.
-    pub(crate) within: Range<u64>,
+    /// The rows that can match and belong to the task.
+    pub(crate) wanted: RowSet,
     /// The rows that need no filter.
     pub(crate) sure: RowSet,
     /// Whether these are all, so that the columns that only the filter needs are not read.
     pub(crate) settled: bool,
+    /// How many stages can run with what is read.
+    pub(crate) stages: usize,
     pub(crate) chunks: Vec<ChunkRead>,
 }
 
 impl RowGroupRead {
     /// Bytes that are needed, without holes.
     pub(crate) fn bytes(&self) -> u64 {
-        self.ranges().map(|range| range.end - range.start).sum()
-    }
-
-    /// Every range to read.
-    pub(crate) fn ranges(&self) -> impl Iterator<Item = &Range<u64>> {
-        self.chunks.iter().flat_map(|chunk| &chunk.ranges)
+        self.chunks.iter().map(ChunkRead::bytes).sum()
     }
 }
 
@@ -148,18 +188,23 @@ pub(crate) fn read_chunk(chunk: &Chunk, rows: &RowSet, rows_total: u64) -> Chunk
         return ChunkRead {
             leaf: chunk.leaf,
             ranges: vec![chunk.bytes.clone()],
-            by_page: false,
+            by_page: Vec::new(),
             pages: chunk.pages.as_ref().map_or(0, |pages| pages.len() as u64),
             dictionary_bytes,
         };
     };
-    let read = pages.iter().filter(|page| rows.overlaps(&page.rows));
-    let read: Vec<Range<u64>> = read.map(|page| page.bytes.clone()).collect();
+    let read = pages
+        .iter()
+        .enumerate()
+        .filter(|(_, page)| rows.overlaps(&page.rows));
+    let (by_page, read): (Vec<usize>, Vec<Range<u64>>) = read
+        .map(|(number, page)| (number, page.bytes.clone()))
+        .unzip();
     ChunkRead {
         leaf: chunk.leaf,
         pages: read.len() as u64,
         ranges: chunk.dictionary.iter().cloned().chain(read).collect(),
-        by_page: true,
+        by_page,
         dictionary_bytes,
     }
 }
@@ -167,12 +212,6 @@ pub(crate) fn read_chunk(chunk: &Chunk, rows: &RowSet, rows_total: u64) -> Chunk
 /// The rows to decode for the rows that can match: the same, unless runs and gaps are so short that the
 /// decoder would not jump over gaps; then some gaps are read too.
 pub(crate) fn decodable(rows: &RowSet, rows_total: u64) -> RowSet {
-    let jumps = |rows: &RowSet| {
-        let last = rows.ranges().last().map_or(0, |range| range.end);
-        let starts_late = rows.ranges().first().is_some_and(|range| range.start > 0);
-        let runs = (rows.ranges().len() * 2).saturating_sub(1) as u64 + u64::from(starts_late);
-        runs <= 1 || last >= runs * JUMPS_FROM
-    };
     let mut decoded = rows.clone();
     let mut gap = JUMPS_FROM;
     while !jumps(&decoded) {
@@ -182,24 +221,42 @@ pub(crate) fn decodable(rows: &RowSet, rows_total: u64) -> RowSet {
     decoded
 }
 
+/// The same, when only the pages of `fetched`, which are decodable and hold all of `rows`, are there.
+pub(crate) fn decodable_within(rows: &RowSet, fetched: &RowSet, rows_total: u64) -> RowSet {
+    let within = decodable(rows, rows_total).intersect(fetched);
+    if jumps(&within) {
+        within
+    } else {
+        fetched.clone()
+    }
+}
+
+/// Whether the decoder jumps over the gaps of these rows.
+fn jumps(rows: &RowSet) -> bool {
+    let last = rows.ranges().last().map_or(0, |range| range.end);
+    let starts_late = rows.ranges().first().is_some_and(|range| range.start > 0);
+    let runs = (rows.ranges().len() * 2).saturating_sub(1) as u64 + u64::from(starts_late);
+    runs <= 1 || last >= runs * JUMPS_FROM
+}
+
 /// Row groups that are fetched together: as many as fit, at least one.
-pub(crate) fn waves(row_groups: Vec<RowGroupRead>, most_bytes: u64) -> Vec<Vec<RowGroupRead>> {
-    let mut waves: Vec<Vec<RowGroupRead>> = Vec::new();
-    let mut bytes = 0;
+pub(crate) fn units<T>(row_groups: Vec<T>, bytes: impl Fn(&T) -> u64, most: u64) -> Vec<Vec<T>> {
+    let mut units: Vec<Vec<T>> = Vec::new();
+    let mut sum = 0;
     for row_group in row_groups {
-        let more = row_group.bytes();
-        match waves.last_mut() {
-            Some(wave) if bytes + more <= most_bytes => {
-                bytes += more;
-                wave.push(row_group);
+        let more = bytes(&row_group);
+        match units.last_mut() {
+            Some(unit) if sum + more <= most => {
+                sum += more;
+                unit.push(row_group);
             }
             _ => {
-                bytes = more;
-                waves.push(vec![row_group]);
+                sum = more;
+                units.push(vec![row_group]);
             }
         }
     }
-    waves
+    units
 }
 
 #[cfg(test)]
@@ -234,8 +291,8 @@ mod tests {
         let read = read_chunk(&chunk(), &RowSet::range(100..200), 300);
         assert_eq!(read.ranges, [100..120, 150..180]);
         assert_eq!(
-            (read.pages, read.dictionary_bytes, read.by_page),
-            (1, 20, true)
+            (read.pages, read.dictionary_bytes, read.by_page.as_slice()),
+            (1, 20, &[1][..])
         );
     }
 
@@ -243,8 +300,8 @@ mod tests {
     fn a_chunk_is_read_whole_when_all_rows_are_or_no_page_is_known() {
         let read = read_chunk(&chunk(), &RowSet::range(0..300), 300);
         assert_eq!(
-            (read.ranges.as_slice(), read.by_page),
-            (&[100..200][..], false)
+            (read.ranges.as_slice(), read.by_page.len()),
+            (&[100..200][..], 0)
         );
         let blind = Chunk {
             pages: None,
@@ -252,8 +309,8 @@ mod tests {
         };
         let read = read_chunk(&blind, &RowSet::range(100..200), 300);
         assert_eq!(
-            (read.ranges.as_slice(), read.by_page),
-            (&[100..200][..], false)
+            (read.ranges.as_slice(), read.by_page.len()),
+            (&[100..200][..], 0)
         );
     }
 
@@ -296,31 +353,23 @@ mod tests {
     }
 
     #[test]
-    fn a_wave_takes_the_row_groups_that_fit() {
-        let row_group = |row_group, bytes| RowGroupRead {
-            row_group,
-            rows: RowSet::empty(),
-            within: 0..0,
-            sure: RowSet::empty(),
-            settled: false,
-            chunks: vec![ChunkRead {
-                leaf: 0,
-                ranges: vec![0..bytes],
-                by_page: false,
-                pages: 0,
-                dictionary_bytes: 0,
-            }],
-        };
-        let sizes = [60, 30, 20, 500, 10];
-        let planned = sizes
-            .iter()
-            .enumerate()
-            .map(|(number, bytes)| row_group(number, *bytes));
-        let waves = waves(planned.collect(), 100);
-        let numbers: Vec<Vec<usize>> = waves
-            .iter()
-            .map(|wave| wave.iter().map(|read| read.row_group).collect())
-            .collect();
-        assert_eq!(numbers, [vec![0, 1], vec![2], vec![3], vec![4]]);
+    fn what_is_decoded_was_fetched() {
+        let fetched = RowSet::of([0..50, 100..150]);
+        let within = |rows| decodable_within(&rows, &fetched, 1_000);
+        assert_eq!(
+            within(RowSet::of([10..45, 110..150])),
+            RowSet::of([10..45, 110..150])
+        );
+        // Filling the gap would take pages that are not there.
+        assert_eq!(within(RowSet::of([48..49, 101..102])), RowSet::of([0..50, 100..102]));
+        let fetched = RowSet::of([0..50, 60..70, 80..90]);
+        let within = |rows| decodable_within(&rows, &fetched, 1_000);
+        assert_eq!(within(RowSet::of([49..50, 89..90])), fetched);
+    }
+
+    #[test]
+    fn a_unit_takes_the_row_groups_that_fit() {
+        let units = units(vec![60, 30, 20, 500, 10], |bytes| *bytes, 100);
+        assert_eq!(units, [vec![60, 30], vec![20], vec![500], vec![10]]);
     }
 }

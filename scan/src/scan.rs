@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! footer ─▶ row groups ─▶ pages ─▶ read plan ─▶ fetch ─▶ decode ─▶ filter ─▶ project ─▶ batches
-//!            verdicts      verdicts   (pure)     (ledger)
+//!            verdicts      verdicts   (pure)     (ledger)   └── stage by stage ──┘
 //! ```
 //!
 //! Decisions are made by pure functions one step down; this file only leads from one to the next.
@@ -15,25 +15,28 @@ use model::{Predicate, ScanTask};
 use store::Ledger;
 use store::footer::FooterHint;
 
+use crate::batches::Batches;
 use crate::budget::Budget;
-use crate::decoding::{Batches, Decoding};
+use crate::conjuncts::Filter;
+use crate::decoding::{Decoding, Step};
 use crate::error::ScanError;
-use crate::fetch::{FetchedWave, Waves};
-use crate::opened::{Indexes, OpenedFile};
-use crate::read_plan::{RowGroupRead, waves};
 use crate::recorder::Recorder;
 use crate::scanner::Scanner;
-use crate::shape::Shapes;
 use crate::spec::ScanSpec;
-use crate::task_file::{Layouts, TaskFile};
+use crate::stages::Stages;
+use crate::task_file::{FilePlan, TaskFile};
 use crate::task_log::TaskLog;
+use crate::waves::{Fetched, Waves};
 
 /// The scan of a partition: what its tasks share.
 #[derive(Debug)]
 pub(crate) struct Scan {
     pub(crate) scanner: Arc<Scanner>,
     pub(crate) spec: Arc<ScanSpec>,
-    pub(crate) shapes: Shapes,
+    /// The filter in parts; their order is decided file by file.
+    pub(crate) filter: Filter,
+    /// What becomes of rows that need no filter.
+    pub(crate) plain: Stages,
     pub(crate) recorder: Recorder,
     pub(crate) budget: Budget,
 }
@@ -42,11 +45,8 @@ pub(crate) struct Scan {
 #[derive(Debug)]
 pub(crate) struct TaskScan {
     scan: Arc<Scan>,
-    layouts: Layouts,
-    file: Arc<OpenedFile>,
-    indexes: Indexes,
+    plan: Arc<FilePlan>,
     waves: Waves,
-    wave: Option<FetchedWave>,
     decoding: Option<Decoding>,
     batches: Batches,
     // Dropped last: it records what the others did.
@@ -54,6 +54,25 @@ pub(crate) struct TaskScan {
 }
 
 impl Scan {
+    /// The scan of tasks of one partition.
+    ///
+    /// # Errors
+    /// When it names a column that the table does not have.
+    pub(crate) fn new(
+        scanner: Arc<Scanner>,
+        spec: Arc<ScanSpec>,
+        recorder: Recorder,
+    ) -> Result<Self, ScanError> {
+        Ok(Self {
+            filter: Filter::of(spec.filter.as_ref()),
+            plain: Stages::plain(&spec)?,
+            budget: Budget::new(spec.limit),
+            scanner,
+            spec,
+            recorder,
+        })
+    }
+
     /// Opens a file and decides what to read of it.
     ///
     /// # Errors
@@ -67,44 +86,28 @@ impl Scan {
             page_index: task.file.page_index.filter(|_| self.may_read_parts()),
             ..FooterHint::of(&task.file)
         };
-        let opened = self
-            .scanner
-            .footers
-            .open(log.ledger(), &task.file, hint)
-            .await?;
+        let footers = &self.scanner.footers;
+        let opened = footers.open(log.ledger(), &task.file, hint).await?;
         log.opened(&opened);
         let file = TaskFile::new(&self, &task, opened)?;
 
-        let candidates = file.row_groups(&task, self.budget.left(), &mut log);
+        let candidates = file.row_groups(self.budget.left(), &mut log);
         let indexes = file.indexes(&candidates, &mut log).await?;
-        let reads = file.read_plan(candidates, &indexes, &mut log);
-        Ok(self.start(file, indexes, reads, log))
-    }
+        let wanted = file.pages(candidates, &indexes, &mut log);
+        let wanted = file.probed(wanted, &mut log).await?;
+        let (plan, reads) = file.plan(wanted, indexes, &log)?;
 
-    fn start(
-        self: Arc<Self>,
-        file: TaskFile,
-        indexes: Indexes,
-        reads: Vec<RowGroupRead>,
-        log: TaskLog,
-    ) -> TaskScan {
-        let (file, layouts) = file.into_parts();
-        let limits = &self.scanner.limits;
+        let scanner = &self.scanner;
         // A limit may be reached before the next row group, so none is fetched ahead then.
-        let limited = self.budget.left().is_some();
-        let planned = waves(reads, if limited { 0 } else { limits.wave_bytes });
-        let in_flight = self.scanner.in_flight.clone();
-        TaskScan {
-            waves: Waves::new(Arc::clone(log.ledger()), in_flight, planned, !limited),
-            batches: Batches::new(self.spec.output_schema(), limits.batch_rows),
+        let ahead = self.budget.left().is_none();
+        Ok(TaskScan {
+            waves: Waves::new(scanner, &log, Arc::clone(&plan), reads, ahead),
+            batches: Batches::new(self.spec.output_schema(), scanner.limits.batch_rows),
             scan: self,
-            layouts,
-            file,
-            indexes,
-            wave: None,
+            plan,
             decoding: None,
             log,
-        }
+        })
     }
 
     /// Whether page indexes may be worth their bytes.
@@ -120,6 +123,15 @@ impl Scan {
             (Some(_), Predicate::Always) => &Predicate::Unknown,
             (Some(_), predicate) => predicate,
         }
+    }
+
+    /// The columns that are read, as positions in the table's schema.
+    pub(crate) fn columns(&self) -> Vec<usize> {
+        let filtered = self.filter.parts().flat_map(|part| part.columns.iter());
+        let mut columns: Vec<usize> = filtered.chain(&self.spec.projection).copied().collect();
+        columns.sort_unstable();
+        columns.dedup();
+        columns
     }
 }
 
@@ -139,17 +151,12 @@ impl TaskScan {
                 self.decode()?;
                 // Rows that do not pass give no reason to pause, and a client that is gone must be noticed.
                 tokio::task::consume_budget().await;
-            } else if let Some(read) = self.wave.as_mut().and_then(|wave| wave.reads.pop_front()) {
-                self.begin(read)?;
-            } else if self.batches.flush()? {
-                // What was held back for larger batches goes out before the next wave is waited for.
-            } else {
-                // Let go first: the next wave may be waiting for this one's memory.
-                self.wave = None;
-                self.wave = self.waves.next().await?;
-                if self.wave.is_none() {
-                    return Ok(None);
-                }
+            } else if self.waves.must_wait() && self.batches.flush()? {
+                // What was held back for larger batches goes out before the next bytes are waited for.
+            } else if let Some(fetched) = self.waves.next().await? {
+                self.begin(fetched)?;
+            } else if !self.batches.flush()? {
+                return Ok(None);
             }
         }
         Ok(None)
@@ -161,45 +168,46 @@ impl TaskScan {
         self.log.ledger()
     }
 
-    /// Starts on the next row group of the wave.
-    fn begin(&mut self, read: RowGroupRead) -> Result<(), ScanError> {
+    /// Starts on the next row group that is here, or goes on with one that the filter has seen.
+    fn begin(&mut self, fetched: Fetched) -> Result<(), ScanError> {
         let began = Instant::now();
-        self.log.read(&read);
-        let fetched = self.wave.as_ref().map(|wave| &wave.bytes);
-        let layout = self.layouts.get(read.settled);
         let batch_rows = self.scan.scanner.limits.batch_rows;
-        let decoding = Decoding::new(&self.file, layout, &self.indexes, read, fetched, batch_rows)?;
-        self.decoding = Some(decoding);
+        self.decoding = Some(match fetched {
+            Fetched::RowGroup(read, bytes) => {
+                self.log.begins(&read);
+                let plan = Arc::clone(&self.plan);
+                let table = self.scan.spec.table.clone();
+                Decoding::new(plan, table, read, bytes, batch_rows)?
+            }
+            Fetched::Rest(filtered, bytes) => {
+                self.log.reads(filtered.read());
+                Decoding::of_filtered(filtered, bytes, batch_rows)?
+            }
+        });
         self.log.decoded(began);
         Ok(())
     }
 
-    /// Decodes, filters and projects some rows of the row group.
+    /// Decodes some rows of the row group, as far as the filter and the projection.
     fn decode(&mut self) -> Result<(), ScanError> {
         let Some(decoding) = &mut self.decoding else {
             return Ok(());
         };
         let began = Instant::now();
-        let Some(rows) = decoding.next()? else {
-            self.decoding = None;
-            return Ok(());
-        };
-        self.log.counts.rows_decoded += rows.decoded;
-        let settled = decoding.settled();
-        let shapes = &self.scan.shapes;
-        let shape = if settled {
-            &shapes.plain
-        } else {
-            &shapes.filtered
-        };
-        let arranged = self.layouts.get(settled).arrange(&rows.batch)?;
-        let result = shape
-            .finish(&arranged, rows.sure)
-            .map_err(|error| ScanError::Filter {
-                table: self.scan.spec.table.clone(),
-                reason: error.strip_backtrace(),
-            })?;
-        self.batches.push(result)?;
+        let enough = self.scan.budget.left();
+        match decoding.step(enough)? {
+            Step::On { decoded, rows } => {
+                self.log.counts.rows_decoded += decoded;
+                if let Some(rows) = rows {
+                    self.batches.push(rows, enough)?;
+                }
+            }
+            Step::Filtered(filtered) => {
+                self.waves.later(filtered);
+                self.decoding = None;
+            }
+            Step::Ended => self.decoding = None,
+        }
         self.log.decoded(began);
         Ok(())
     }

@@ -4,55 +4,116 @@
 
 use std::sync::Arc;
 
-use model::{Predicate, ScanTask, Skip, SkippedUnit};
+use model::{FieldId, Level, Predicate, ScanTask, Skip, SkippedUnit};
 use store::Fetched;
 use store::columns::FileColumns;
 use store::page_index::IndexesWanted;
 
+use crate::conjuncts::Conjuncts;
 use crate::error::ScanError;
+use crate::expected::{Expected, estimate};
+use crate::fetch_order::{Candidates, decide};
 use crate::footers::Opened;
 use crate::layout::{Constants, Layout};
 use crate::opened::{Indexes, OpenedFile};
-use crate::pages::Judge;
-use crate::read_plan::{Chunk, RowGroupRead, decodable, read_chunk};
+use crate::pages::{ColumnPages, Judge};
+use crate::probes::{Doubtful, probe};
+use crate::read_plan::{Chunk, ChunkRead, RowGroupRead, decodable, read_chunk};
 use crate::row_groups::{self, Candidate};
 use crate::rows::RowSet;
 use crate::scan::Scan;
+use crate::stages::Stages;
 use crate::task_log::TaskLog;
 
 /// The opened file of one task, as the scan's table sees it.
 #[derive(Debug)]
-pub(crate) struct TaskFile {
+pub(crate) struct TaskFile<'a> {
+    scan: &'a Scan,
+    task: &'a ScanTask,
     file: Arc<OpenedFile>,
     /// Bytes that came with the footer.
     tail: Fetched,
     columns: FileColumns,
-    predicate: Predicate,
     /// Leaf columns whose pages the predicate can judge.
     judged: Vec<usize>,
-    layouts: Layouts,
 }
 
-/// Where the columns of one file come from: with the filter's columns, and without.
+/// The stages of a scan in one file, and where each one's columns come from.
 #[derive(Debug)]
-pub(crate) struct Layouts {
-    filtered: Layout,
-    plain: Layout,
+pub(crate) struct FileStages {
+    pub(crate) stages: Stages,
+    pub(crate) layouts: Vec<Layout>,
 }
 
-impl Layouts {
-    /// The layout of a row group; `settled` when all of its rows are sure to match.
-    pub(crate) fn get(&self, settled: bool) -> &Layout {
+/// What the row groups of a file need that are read.
+#[derive(Debug)]
+pub(crate) struct FilePlan {
+    pub(crate) file: Arc<OpenedFile>,
+    pub(crate) indexes: Indexes,
+    /// For rows that need no filter.
+    pub(crate) plain: FileStages,
+    pub(crate) filtered: FileStages,
+}
+
+/// A row group of which some rows can match.
+#[derive(Debug)]
+pub(crate) struct Wanted {
+    candidate: Candidate,
+    rows: RowSet,
+    sure: RowSet,
+    settled: bool,
+    expected: Expected,
+}
+
+impl FilePlan {
+    /// The stages of a row group; `settled` when all of its rows are sure to match.
+    pub(crate) fn stages(&self, settled: bool) -> &FileStages {
         if settled { &self.plain } else { &self.filtered }
+    }
+
+    /// Whether a read serves all stages of its row group.
+    pub(crate) fn is_whole(&self, read: &RowGroupRead) -> bool {
+        read.stages >= self.stages(read.settled).stages.len()
+    }
+
+    /// What to read of the columns of some stages, for some rows of a row group.
+    pub(crate) fn chunks(
+        &self,
+        row_group: usize,
+        layouts: &[Layout],
+        rows: &RowSet,
+    ) -> Vec<ChunkRead> {
+        let rows_total = self.file.rows(row_group);
+        let rows = decodable(rows, rows_total);
+        let chunks = layouts
+            .iter()
+            .flat_map(|layout| &layout.leaves)
+            .filter_map(|leaf| {
+                let chunk = self.chunk(row_group, *leaf)?;
+                Some(read_chunk(&chunk, &rows, rows_total))
+            });
+        chunks.collect()
+    }
+
+    /// Where a column chunk and its pages lie.
+    pub(crate) fn chunk(&self, row_group: usize, leaf: usize) -> Option<Chunk> {
+        let index = self.indexes.get(row_group, leaf);
+        let pages = index.map(|index| index.pages.page_locations().as_slice());
+        let chunk = self.file.chunk(row_group, leaf)?;
+        Some(Chunk::new(leaf, chunk, pages, self.file.rows(row_group)))
     }
 }
 
-impl TaskFile {
+impl<'a> TaskFile<'a> {
     /// Finds the table's columns in the file.
     ///
     /// # Errors
     /// When the file does not hold them as the table says.
-    pub(crate) fn new(scan: &Scan, task: &ScanTask, opened: Opened) -> Result<Self, ScanError> {
+    pub(crate) fn new(
+        scan: &'a Scan,
+        task: &'a ScanTask,
+        opened: Opened,
+    ) -> Result<Self, ScanError> {
         let Opened { file, tail, .. } = opened;
         let columns = file.columns(&scan.spec.schema, scan.spec.mapping)?;
         let constants = Constants::of(task);
@@ -61,11 +122,8 @@ impl TaskFile {
         let flat = stored.filter_map(|field| columns.find(field).filter(|column| column.flat));
         Ok(Self {
             judged: flat.map(|column| column.leaves.start).collect(),
-            layouts: Layouts {
-                filtered: Layout::new(&scan.shapes.filtered, &file, &columns, constants)?,
-                plain: Layout::new(&scan.shapes.plain, &file, &columns, constants)?,
-            },
-            predicate: scan.predicate().clone(),
+            scan,
+            task,
             file,
             tail,
             columns,
@@ -73,17 +131,13 @@ impl TaskFile {
     }
 
     /// The row groups that can match, by their statistics. Under a limit, no more than it needs.
-    pub(crate) fn row_groups(
-        &self,
-        task: &ScanTask,
-        limit: Option<u64>,
-        log: &mut TaskLog,
-    ) -> Vec<Candidate> {
-        let judged = row_groups::judge(&self.file, &self.columns, &self.predicate, task);
+    pub(crate) fn row_groups(&self, limit: Option<u64>, log: &mut TaskLog) -> Vec<Candidate> {
+        let predicate = self.scan.predicate();
+        let judged = row_groups::judge(&self.file, &self.columns, predicate, self.task);
         log.counts.row_groups_total += judged.row_groups;
         log.counts.rows_in_file += judged.rows;
         log.counts.row_groups_skipped_statistics += judged.skips.len() as u64;
-        if self.predicate != Predicate::Always {
+        if *predicate != Predicate::Always {
             let sure = judged.candidates.iter().filter(|candidate| candidate.sure);
             log.counts.row_groups_fully_matched += sure.count() as u64;
         }
@@ -100,65 +154,277 @@ impl TaskFile {
         candidates: &[Candidate],
         log: &mut TaskLog,
     ) -> Result<Indexes, ScanError> {
-        let prunable = self.predicate.can_prune();
+        let prunable = self.scan.predicate().can_prune();
         let partly = candidates.iter().filter(|candidate| {
             (prunable && !candidate.sure) || candidate.within != (0..candidate.rows)
         });
         let row_groups: Vec<usize> = partly.map(|candidate| candidate.row_group).collect();
+        let read = self.leaves();
         let wanted = IndexesWanted {
             row_groups: &row_groups,
             judged: &self.judged,
-            read: &self.layouts.filtered.leaves,
+            read: &read,
         };
         let indexes = self.file.indexes(log.ledger(), &self.tail, wanted).await?;
         log.counts.bytes_needed += indexes.bytes;
         Ok(indexes)
     }
 
-    /// What to read of each row group, after its pages are judged; row groups of which no page can
-    /// match are left out.
-    pub(crate) fn read_plan(
+    /// The leaf columns of everything that the scan reads of the file.
+    fn leaves(&self) -> Vec<usize> {
+        let constants = Constants::of(self.task);
+        let used = self.scan.columns().into_iter();
+        let stored = used.filter_map(|position| self.columns.columns.get(position)?.as_ref());
+        let stored = stored.filter(|column| constants.get(column.id).is_none());
+        stored.flat_map(|column| column.leaves.clone()).collect()
+    }
+
+    /// The rows of each row group that can match, by the bounds of its pages; row groups of which no
+    /// page can are left out.
+    pub(crate) fn pages(
         &self,
         candidates: Vec<Candidate>,
         indexes: &Indexes,
         log: &mut TaskLog,
-    ) -> Vec<RowGroupRead> {
-        let mut reads = Vec::with_capacity(candidates.len());
-        for candidate in candidates {
-            let within = RowSet::range(candidate.within.clone());
-            let (may, sure) = if candidate.sure {
-                (within.clone(), within.clone())
-            } else {
-                self.judge_pages(&candidate, indexes, log)
+    ) -> Vec<Wanted> {
+        let candidates = candidates.into_iter();
+        candidates
+            .filter_map(|candidate| self.judge(candidate, indexes, log))
+            .collect()
+    }
+
+    /// Those that no Bloom filter or dictionary rules out either, as far as these are worth their bytes.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub(crate) async fn probed(
+        &self,
+        wanted: Vec<Wanted>,
+        log: &mut TaskLog,
+    ) -> Result<Vec<Wanted>, ScanError> {
+        let doubtful = wanted
+            .iter()
+            .filter(|wanted| !wanted.settled)
+            .map(|wanted| Doubtful {
+                row_group: wanted.candidate.row_group,
+                known: &wanted.candidate.known,
+                bytes: self.about(wanted),
+                passing: wanted.expected.rows(&wanted.rows),
+            });
+        let doubtful: Vec<Doubtful<'_>> = doubtful.collect();
+        let predicate = self.scan.predicate();
+        let sources = (log.ledger().as_ref(), &self.tail);
+        let probed = probe(&self.file, &self.columns, predicate, &doubtful, sources).await?;
+        log.counts.bytes_needed += probed.bytes;
+        let mut left = wanted;
+        for ruled_out in probed.ruled_out {
+            let out = |wanted: &Wanted| wanted.candidate.row_group == ruled_out.row_group;
+            let Some(place) = left.iter().position(out) else {
+                continue;
             };
-            let wanted = may.intersect(&within);
-            if wanted.is_empty() {
-                log.counts.row_groups_skipped_pages += 1;
+            let rows = left.remove(place).rows.count();
+            log.counts.rows_selected -= rows;
+            match ruled_out.reason.level {
+                Level::Bloom => log.counts.row_groups_skipped_bloom += 1,
+                _ => log.counts.row_groups_skipped_dictionary += 1,
+            }
+            log.skip([Skip {
+                path: self.file.path().to_owned(),
+                unit: SkippedUnit::RowGroup {
+                    row_group: ruled_out.row_group as u64,
+                },
+                rows: Some(rows),
+                reason: ruled_out.reason,
+            }]);
+        }
+        Ok(left)
+    }
+
+    /// About how many bytes of a row group would be read.
+    fn about(&self, wanted: &Wanted) -> u64 {
+        let row_group = wanted.candidate.row_group;
+        let leaves = self.leaves();
+        let chunks = leaves
+            .iter()
+            .filter_map(|leaf| self.file.chunk(row_group, *leaf));
+        let bytes: u64 = chunks
+            .map(|chunk| chunk.compressed_size().unsigned_abs())
+            .sum();
+        let share = u128::from(bytes) * u128::from(wanted.rows.count());
+        let share = share
+            .checked_div(wanted.candidate.rows.into())
+            .unwrap_or_default();
+        u64::try_from(share).unwrap_or(u64::MAX)
+    }
+
+    /// What to read of each row group at first.
+    ///
+    /// # Errors
+    /// When a column of the file cannot be decoded as the table's.
+    pub(crate) fn plan(
+        self,
+        wanted: Vec<Wanted>,
+        indexes: Indexes,
+        log: &TaskLog,
+    ) -> Result<(Arc<FilePlan>, Vec<RowGroupRead>), ScanError> {
+        let plan = FilePlan {
+            plain: self.layouts(self.scan.plain.clone())?,
+            filtered: self.layouts(self.stages(&wanted)?)?,
+            file: Arc::clone(&self.file),
+            indexes,
+        };
+        let later = self.reads_output_later(&plan, &wanted, log);
+        let reads = wanted.into_iter().map(|wanted| {
+            let FileStages { layouts, .. } = plan.stages(wanted.settled);
+            let stages = if later && !wanted.settled {
+                layouts.len() - 1
+            } else {
+                layouts.len()
+            };
+            let row_group = wanted.candidate.row_group;
+            let first = layouts.get(..stages).unwrap_or(layouts);
+            RowGroupRead {
+                chunks: plan.chunks(row_group, first, &wanted.rows),
+                row_group,
+                wanted: wanted.rows,
+                sure: wanted.sure,
+                settled: wanted.settled,
+                stages,
+            }
+        });
+        let reads = reads.collect();
+        Ok((Arc::new(plan), reads))
+    }
+
+    /// Whether the columns that no filter needs are read after the filter is evaluated.
+    fn reads_output_later(&self, plan: &FilePlan, wanted: &[Wanted], log: &TaskLog) -> bool {
+        let layouts = &plan.filtered.layouts;
+        let Some((last, first)) = layouts.split_last().filter(|(_, first)| !first.is_empty())
+        else {
+            return false;
+        };
+        // A limit reads row group by row group, and has no use for a whole one that may be enough.
+        let mut candidates = Candidates::default();
+        for wanted in wanted {
+            let row_group = wanted.candidate.row_group;
+            if wanted.settled {
+                let chunks = plan.chunks(row_group, &plan.plain.layouts, &wanted.rows);
+                candidates
+                    .first
+                    .extend(chunks.into_iter().flat_map(|chunk| chunk.ranges));
                 continue;
             }
-            log.counts.rows_selected += wanted.count();
-            reads.push(self.plan_row_group(&candidate, &wanted, sure, indexes));
+            let filter = plan.chunks(row_group, first, &wanted.rows);
+            candidates
+                .first
+                .extend(filter.into_iter().flat_map(|chunk| chunk.ranges));
+            for leaf in &last.leaves {
+                let Some(chunk) = plan.chunk(row_group, *leaf) else {
+                    continue;
+                };
+                candidates.add_output(
+                    &chunk,
+                    &wanted.rows,
+                    &wanted.expected,
+                    wanted.candidate.rows,
+                );
+            }
         }
-        reads
+        decide(&candidates, &log.ledger().location().profile())
+    }
+
+    /// The stages of the filter in the order in which they should be evaluated in this file.
+    fn stages(&self, wanted: &[Wanted]) -> Result<Stages, ScanError> {
+        let filter = self.scan.filter.clone();
+        let parts = filter.ordered(|part| {
+            let fields = self.fields(part);
+            let row_groups = wanted
+                .iter()
+                .filter(|wanted| !wanted.settled)
+                .map(|wanted| {
+                    let bytes = self.bytes(wanted.candidate.row_group, part);
+                    (&wanted.expected, &wanted.rows, bytes)
+                });
+            estimate(row_groups, &fields)
+        });
+        Stages::new(&self.scan.spec, parts)
+    }
+
+    fn fields(&self, part: &Conjuncts) -> Vec<FieldId> {
+        let ids = self.scan.spec.schema.ids();
+        part.columns
+            .iter()
+            .filter_map(|column| ids.get(*column).copied())
+            .collect()
+    }
+
+    /// The bytes of a part's columns in a row group.
+    fn bytes(&self, row_group: usize, part: &Conjuncts) -> u64 {
+        let constants = Constants::of(self.task);
+        let columns = part.columns.iter();
+        let stored = columns.filter_map(|position| self.columns.columns.get(*position)?.as_ref());
+        let leaves = stored
+            .filter(|column| constants.get(column.id).is_none())
+            .flat_map(|column| column.leaves.clone());
+        let chunks = leaves.filter_map(|leaf| self.file.chunk(row_group, leaf));
+        chunks
+            .map(|chunk| chunk.compressed_size().unsigned_abs())
+            .sum()
+    }
+
+    fn layouts(&self, stages: Stages) -> Result<FileStages, ScanError> {
+        let constants = Constants::of(self.task);
+        let layouts = stages
+            .iter()
+            .map(|stage| Layout::new(stage, &self.file, &self.columns, constants));
+        Ok(FileStages {
+            layouts: layouts.collect::<Result<_, _>>()?,
+            stages,
+        })
+    }
+
+    /// The rows of a row group that can match, or `None` when no page of it can.
+    fn judge(&self, candidate: Candidate, indexes: &Indexes, log: &mut TaskLog) -> Option<Wanted> {
+        let within = RowSet::range(candidate.within.clone());
+        let mut paged = Vec::new();
+        let (may, sure) = if candidate.sure {
+            (within.clone(), within.clone())
+        } else {
+            let predicate = self.scan.predicate();
+            paged = self
+                .file
+                .judged_pages(candidate.row_group, predicate, &self.columns, indexes);
+            self.judge_pages(&candidate, &paged, log)
+        };
+        let rows = may.intersect(&within);
+        if rows.is_empty() {
+            log.counts.row_groups_skipped_pages += 1;
+            return None;
+        }
+        log.counts.rows_selected += rows.count();
+        Some(Wanted {
+            expected: Expected::of(self.scan.predicate(), &candidate.known, &paged),
+            settled: rows == rows.intersect(&sure),
+            candidate,
+            rows,
+            sure,
+        })
     }
 
     /// The rows that may match and those that surely do.
     fn judge_pages(
         &self,
         candidate: &Candidate,
-        indexes: &Indexes,
+        columns: &[ColumnPages],
         log: &mut TaskLog,
     ) -> (RowSet, RowSet) {
         let row_group = candidate.row_group;
-        let paged = self
-            .file
-            .judged_pages(row_group, &self.predicate, &self.columns, indexes);
         let judge = Judge {
             rows: candidate.rows,
             row_group: &candidate.known,
-            columns: &paged,
+            columns,
         };
-        let judged = judge.judge(&self.predicate);
+        let judged = judge.judge(self.scan.predicate());
         log.counts.pages_considered += judged.considered;
         log.counts.pages_skipped += judged.skipped;
         log.skip(judged.runs.into_iter().map(|run| Skip {
@@ -173,40 +439,5 @@ impl TaskFile {
             reason: run.reason,
         }));
         (judged.may, judged.sure)
-    }
-
-    /// What to read of one row group for the wanted rows. Where all of them are sure to match, the
-    /// columns that only the filter needs are left out.
-    fn plan_row_group(
-        &self,
-        candidate: &Candidate,
-        wanted: &RowSet,
-        sure: RowSet,
-        indexes: &Indexes,
-    ) -> RowGroupRead {
-        let (row_group, rows_total) = (candidate.row_group, candidate.rows);
-        let rows = decodable(wanted, rows_total);
-        let inside = rows.intersect(&RowSet::range(candidate.within.clone()));
-        let settled = inside == inside.intersect(&sure);
-        let chunks = self.layouts.get(settled).leaves.iter().filter_map(|leaf| {
-            let chunk = self.file.chunk(row_group, *leaf)?;
-            let index = indexes.get(row_group, *leaf);
-            let pages = index.map(|index| index.pages.page_locations().as_slice());
-            let chunk = Chunk::new(*leaf, chunk, pages, rows_total);
-            Some(read_chunk(&chunk, &rows, rows_total))
-        });
-        RowGroupRead {
-            row_group,
-            chunks: chunks.collect(),
-            within: candidate.within.clone(),
-            rows,
-            sure,
-            settled,
-        }
-    }
-
-    /// The file and where its columns come from, for decoding.
-    pub(crate) fn into_parts(self) -> (Arc<OpenedFile>, Layouts) {
-        (self.file, self.layouts)
     }
 }

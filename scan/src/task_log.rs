@@ -54,10 +54,15 @@ impl TaskLog {
         self.counts.footer_cache_hits += u64::from(opened.was_kept);
     }
 
-    /// A row group whose bytes were fetched.
-    pub(crate) fn read(&mut self, read: &RowGroupRead) {
+    /// A row group some of whose bytes were fetched.
+    pub(crate) fn begins(&mut self, read: &RowGroupRead) {
+        self.counts.row_groups_read += 1;
+        self.reads(read);
+    }
+
+    /// Bytes of a row group that were fetched.
+    pub(crate) fn reads(&mut self, read: &RowGroupRead) {
         let counts = &mut self.counts;
-        counts.row_groups_read += 1;
         counts.bytes_needed += read.bytes();
         counts.pages_read += read.chunks.iter().map(|chunk| chunk.pages).sum::<u64>();
         counts.bytes_dictionaries += read

@@ -133,10 +133,10 @@ pub fn first_range(size: u64, hint: FooterHint, profile: &StoreProfile) -> Range
         .footer_length
         .map_or(profile.tail, |length| length.max(TAIL));
     let footer = size.saturating_sub(length);
-    let with_index = hint
-        .page_index
-        .map(|span| span.start)
-        .filter(|start| *start < footer && size - start <= length.saturating_add(4 * profile.hole));
+    let with_index = hint.page_index.map(|span| span.start).filter(|start| {
+        let most = length.saturating_add(profile.index_with_footer());
+        *start < footer && size - start <= most
+    });
     with_index.unwrap_or(footer)..size
 }
 

@@ -1,19 +1,19 @@
-//! The one way to read a data file: every request, byte and wave is counted.
+//! The one way to read a data file: every request, byte and wave is counted. How one request is sent,
+//! again if need be, is `request.rs`.
 
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use model::Counts;
-use object_store::{GetOptions, GetRange, GetResult};
+use object_store::{GetRange, GetResult};
+use tokio::time::Instant;
 
 use crate::error::StoreError;
-use crate::location::{Location, etag, version_of};
-
-/// The pause before the first retry; it doubles with each further one.
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
+use crate::location::{Location, version_of};
+use crate::request::{Answer, Sent};
 
 /// One request in the I/O log.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub struct Entry {
     /// The bytes asked for. Of a suffix request, those that came.
     pub range: Range<u64>,
     /// What they are for.
-    pub why: &'static str,
+    pub why: String,
     /// The wave, from 1.
     pub wave: u64,
     /// How often the request was sent again.
@@ -40,6 +40,7 @@ struct State {
     entries: Vec<Entry>,
     requests: u64,
     retries: u64,
+    hedges: u64,
     bytes: u64,
     /// The deepest wave that has ended; a read that starts now may depend on it.
     depth: u64,
@@ -93,20 +94,21 @@ impl Ledger {
         self.state().version.clone()
     }
 
+    /// The wave of a read that depends on everything that has been read so far.
+    pub fn next_wave(&self) -> u64 {
+        self.state().depth + 1
+    }
+
     /// Reads ranges as they are, all in one wave, and gives their bytes in the given order. Coalescing
     /// them first is the caller's.
     ///
     /// # Errors
     /// When a request fails for good, the file has changed, or it ends before a range does.
-    pub async fn read(
-        &self,
-        ranges: Vec<Range<u64>>,
-        why: &'static str,
-    ) -> Result<Vec<Bytes>, StoreError> {
+    pub async fn read(&self, ranges: Vec<Range<u64>>, why: &str) -> Result<Vec<Bytes>, StoreError> {
         if ranges.is_empty() {
             return Ok(Vec::new());
         }
-        let wave = Wave::start(self);
+        let wave = Wave::start(self, self.next_wave());
         let reads: Vec<_> = ranges
             .into_iter()
             .map(|range| self.read_range(range, why, wave.number))
@@ -119,12 +121,22 @@ impl Ledger {
     ///
     /// # Errors
     /// As [`Ledger::read`].
-    pub async fn read_one(
+    pub async fn read_one(&self, range: Range<u64>, why: &str) -> Result<Bytes, StoreError> {
+        self.read_in(self.next_wave(), range, why).await
+    }
+
+    /// Reads one range in a wave that was decided before: what a read waits for beside data, such as
+    /// memory or a free connection, makes no further wave.
+    ///
+    /// # Errors
+    /// As [`Ledger::read`].
+    pub async fn read_in(
         &self,
+        wave: u64,
         range: Range<u64>,
-        why: &'static str,
+        why: &str,
     ) -> Result<Bytes, StoreError> {
-        let wave = Wave::start(self);
+        let wave = Wave::start(self, wave);
         self.read_range(range, why, wave.number).await
     }
 
@@ -132,15 +144,14 @@ impl Ledger {
     ///
     /// # Errors
     /// As [`Ledger::read`].
-    pub async fn read_suffix(&self, length: u64, why: &'static str) -> Result<Suffix, StoreError> {
-        let wave = Wave::start(self);
-        let (range, size, bytes) = self
-            .send(Some(&GetRange::Suffix(length)), 0..0, why, wave.number)
-            .await?;
+    pub async fn read_suffix(&self, length: u64, why: &str) -> Result<Suffix, StoreError> {
+        let wave = Wave::start(self, self.next_wave());
+        let wanted = Some(GetRange::Suffix(length));
+        let answer = self.send(wanted, 0..0, why, wave.number).await?;
         Ok(Suffix {
-            size,
-            offset: range.start,
-            bytes,
+            size: answer.size,
+            offset: answer.start,
+            bytes: answer.bytes,
         })
     }
 
@@ -148,102 +159,66 @@ impl Ledger {
     ///
     /// # Errors
     /// As [`Ledger::read`].
-    pub async fn read_whole(&self, why: &'static str) -> Result<Bytes, StoreError> {
-        let wave = Wave::start(self);
-        let (_, _, bytes) = self.send(None, 0..0, why, wave.number).await?;
-        Ok(bytes)
+    pub async fn read_whole(&self, why: &str) -> Result<Bytes, StoreError> {
+        let wave = Wave::start(self, self.next_wave());
+        Ok(self.send(None, 0..0, why, wave.number).await?.bytes)
     }
 
+    /// Reads a range, in parts at once when it is longer than a request should be.
     async fn read_range(
         &self,
         range: Range<u64>,
-        why: &'static str,
+        why: &str,
         wave: u64,
     ) -> Result<Bytes, StoreError> {
-        if range.start >= range.end {
-            return Ok(Bytes::new());
-        }
-        let wanted = GetRange::Bounded(range.clone());
-        let (_, size, bytes) = self.send(Some(&wanted), range.clone(), why, wave).await?;
-        if bytes.len() as u64 != range.end - range.start {
+        let parts = self.location.profile().parts(&range);
+        let reads = parts
+            .into_iter()
+            .map(|part| self.read_part(part, why, wave));
+        let mut parts = futures::future::try_join_all(reads).await?;
+        Ok(match parts.len() {
+            0 => Bytes::new(),
+            1 => parts.swap_remove(0),
+            _ => parts.concat().into(),
+        })
+    }
+
+    async fn read_part(
+        &self,
+        range: Range<u64>,
+        why: &str,
+        wave: u64,
+    ) -> Result<Bytes, StoreError> {
+        let wanted = Some(GetRange::Bounded(range.clone()));
+        let answer = self.send(wanted, range.clone(), why, wave).await?;
+        if answer.bytes.len() as u64 != range.end - range.start {
             return Err(StoreError::Truncated {
                 path: self.location.url.clone(),
-                reason: format!("it ends at byte {size}, not {}", range.end),
+                reason: format!("it ends at byte {}, not {}", answer.size, range.end),
             });
         }
-        Ok(bytes)
+        Ok(answer.bytes)
     }
 
-    /// Sends one request, again after a passing failure, and counts all of it.
     async fn send(
         &self,
-        wanted: Option<&GetRange>,
+        wanted: Option<GetRange>,
         range: Range<u64>,
-        why: &'static str,
+        why: &str,
         wave: u64,
-    ) -> Result<(Range<u64>, u64, Bytes), StoreError> {
+    ) -> Result<Answer, StoreError> {
         let entry = self.note_request(range, why, wave);
-        let mut pause = FIRST_PAUSE;
-        let mut attempt = 0;
-        loop {
-            match self.get(wanted).await {
-                Ok((range, size, bytes)) => {
-                    self.note_answer(entry, &range, bytes.len());
-                    return Ok((range, size, bytes));
-                }
-                Err(Failure::Store(error))
-                    if attempt < self.location.profile().retries && passes(&error) =>
-                {
-                    attempt += 1;
-                    tracing::debug!(path = %self.location.url, %error, attempt, "request is sent again");
-                    tokio::time::sleep(pause).await;
-                    pause *= 2;
-                    self.note_retry(entry);
-                }
-                Err(Failure::Store(error)) => {
-                    return Err(StoreError::of(&self.location.url, &error));
-                }
-                Err(Failure::Changed) => {
-                    return Err(StoreError::Changed {
-                        path: self.location.url.clone(),
-                    });
-                }
-            }
-        }
+        let answer = Sent::new(self, entry).answer(wanted).await?;
+        self.note_answer(entry, &answer);
+        Ok(answer)
     }
 
-    async fn get(&self, wanted: Option<&GetRange>) -> Result<(Range<u64>, u64, Bytes), Failure> {
-        let version = self.version();
-        let options = GetOptions {
-            range: wanted.cloned(),
-            if_match: version.as_deref().and_then(etag).map(str::to_owned),
-            ..GetOptions::default()
-        };
-        let store = &self.location.reader;
-        let answer = store.get_opts(&self.location.path, options).await?;
-        self.check_version(version, &answer)?;
-        let (range, size) = (answer.range.clone(), answer.meta.size);
-        Ok((range, size, answer.bytes().await?))
-    }
-
-    /// Stores that ignore conditions still say which version they sent.
-    fn check_version(&self, expected: Option<String>, answer: &GetResult) -> Result<(), Failure> {
+    /// Stores that ignore conditions still say which version they sent; `false` when it is not the one
+    /// that was expected.
+    pub(crate) fn is_expected(&self, answer: &GetResult) -> bool {
         let seen = version_of(&answer.meta);
-        match expected {
-            Some(expected) if expected != seen => Err(Failure::Changed),
-            Some(_) => Ok(()),
-            None => {
-                let mut state = self.state();
-                match &state.version {
-                    Some(first) if *first != seen => Err(Failure::Changed),
-                    Some(_) => Ok(()),
-                    None => {
-                        state.version = Some(seen);
-                        Ok(())
-                    }
-                }
-            }
-        }
+        let mut state = self.state();
+        *state.version.get_or_insert_with(|| seen.clone()) == seen
     }
 
     /// The counts so far; those that are not about requests are zero.
@@ -255,6 +230,7 @@ impl Ledger {
         Counts {
             requests: state.requests,
             retries: state.retries,
+            hedges: state.hedges,
             waves: state.deepest_started,
             bytes_fetched: state.bytes,
             fetch_ms: u64::try_from((state.busy + running).as_millis()).unwrap_or(u64::MAX),
@@ -271,19 +247,19 @@ impl Ledger {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn note_request(&self, range: Range<u64>, why: &'static str, wave: u64) -> usize {
+    fn note_request(&self, range: Range<u64>, why: &str, wave: u64) -> usize {
         let mut state = self.state();
         state.requests += 1;
         state.entries.push(Entry {
             range,
-            why,
+            why: why.to_owned(),
             wave,
             retries: 0,
         });
         state.entries.len() - 1
     }
 
-    fn note_retry(&self, entry: usize) {
+    pub(crate) fn note_retry(&self, entry: usize) {
         let mut state = self.state();
         state.requests += 1;
         state.retries += 1;
@@ -292,46 +268,34 @@ impl Ledger {
         }
     }
 
-    fn note_answer(&self, entry: usize, range: &Range<u64>, bytes: usize) {
+    pub(crate) fn note_hedge(&self) {
         let mut state = self.state();
-        state.bytes += bytes as u64;
-        if let Some(entry) = state.entries.get_mut(entry)
+        state.requests += 1;
+        state.hedges += 1;
+    }
+
+    pub(crate) fn note_bytes(&self, bytes: usize) {
+        self.state().bytes += bytes as u64;
+    }
+
+    fn note_answer(&self, entry: usize, answer: &Answer) {
+        if let Some(entry) = self.state().entries.get_mut(entry)
             && entry.range.is_empty()
         {
-            entry.range = range.clone();
+            entry.range = answer.start..answer.start + answer.bytes.len() as u64;
         }
     }
 }
 
-enum Failure {
-    Store(object_store::Error),
-    Changed,
-}
-
-impl From<object_store::Error> for Failure {
-    fn from(error: object_store::Error) -> Self {
-        Self::Store(error)
-    }
-}
-
-/// Whether the same request may succeed when it is sent again.
-fn passes(error: &object_store::Error) -> bool {
-    matches!(
-        error,
-        object_store::Error::Generic { .. } | object_store::Error::JoinError { .. }
-    )
-}
-
-/// A wave under way; it ends when this is dropped, also when its reader goes away.
+/// A read under way in a wave; it ends when this is dropped, also when its reader goes away.
 struct Wave<'a> {
     ledger: &'a Ledger,
     number: u64,
 }
 
 impl<'a> Wave<'a> {
-    fn start(ledger: &'a Ledger) -> Self {
+    fn start(ledger: &'a Ledger, number: u64) -> Self {
         let mut state = ledger.state();
-        let number = state.depth + 1;
         state.deepest_started = state.deepest_started.max(number);
         if state.under_way == 0 {
             state.busy_since = Some(Instant::now());

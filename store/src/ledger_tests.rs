@@ -45,9 +45,9 @@ async fn requests_bytes_and_waves_are_counted() {
     assert_eq!(
         log,
         [
-            (8..10, "footer", 1),
-            (0..3, "footer", 1),
-            (4..5, "pages", 2)
+            (8..10, "footer".to_owned(), 1),
+            (0..3, "footer".to_owned(), 1),
+            (4..5, "pages".to_owned(), 2)
         ]
     );
 }
@@ -55,7 +55,7 @@ async fn requests_bytes_and_waves_are_counted() {
 #[tokio::test]
 async fn reads_at_the_same_time_are_one_wave() {
     let ledger = ledger("a", b"0123456789").await;
-    let under_way = Wave::start(&ledger);
+    let under_way = Wave::start(&ledger, ledger.next_wave());
     ledger.read_one(0..1, "beside").await.unwrap();
     assert_eq!(under_way.number, 1);
     drop(under_way);

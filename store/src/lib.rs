@@ -12,9 +12,14 @@ pub mod profile;
 
 pub mod fetched;
 pub mod ledger;
+pub mod network;
+mod request;
 
 pub mod footer;
 pub mod page_index;
+
+pub mod bloom;
+pub mod dictionary;
 
 pub mod columns;
 pub mod infer;
@@ -38,4 +43,4 @@ pub use location::{Location, version_of};
 pub use open::Stores;
 pub use page_bounds::{page_bounds, page_rows};
 pub use page_index::{ChunkIndex, IndexesWanted, PageIndexes, read_page_indexes};
-pub use profile::{StoreProfile, coalesce};
+pub use profile::{Objective, StoreProfile, coalesce};

@@ -23,6 +23,8 @@ pub struct Location {
     pub(crate) reader: Arc<dyn ObjectStore>,
     /// The store's part of the URL.
     pub(crate) root: Arc<str>,
+    /// How to read from this store.
+    pub(crate) profile: StoreProfile,
 }
 
 impl Location {
@@ -60,7 +62,7 @@ impl Location {
 
     /// How to read from this store.
     pub fn profile(&self) -> StoreProfile {
-        StoreProfile::of(&self.url)
+        self.profile
     }
 }
 

@@ -15,12 +15,15 @@ use object_store::{ObjectStore, RetryConfig};
 
 use crate::error::StoreError;
 use crate::location::Location;
+use crate::profile::StoreProfile;
 use crate::url::{self, Split};
 
 /// All object stores of a process. Cheap to clone; clones share their stores.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Stores {
     opened: Arc<Mutex<HashMap<String, Opened>>>,
+    remote: StoreProfile,
+    local: StoreProfile,
 }
 
 #[derive(Clone)]
@@ -33,7 +36,50 @@ struct Opened {
 impl Stores {
     /// Stores that take their credentials and endpoints from the environment when they are first used.
     pub fn from_env() -> Self {
-        Self::default()
+        Self {
+            opened: Arc::default(),
+            remote: StoreProfile::BALANCED,
+            local: StoreProfile::LOCAL,
+        }
+    }
+
+    /// Reads object stores as this profile says; files on this machine have their own.
+    #[must_use]
+    pub fn with_remote_profile(self, profile: StoreProfile) -> Self {
+        Self {
+            remote: profile,
+            ..self
+        }
+    }
+
+    /// Reads every store as this profile says, files on this machine too.
+    #[must_use]
+    pub fn with_profile(self, profile: StoreProfile) -> Self {
+        Self {
+            remote: profile,
+            local: profile,
+            ..self
+        }
+    }
+
+    /// Uses this store for a scheme and authority such as `memory://` instead of opening one.
+    ///
+    /// # Errors
+    /// When the URL cannot be understood.
+    pub fn with_store(self, url: &str, store: Arc<dyn ObjectStore>) -> Result<Self, StoreError> {
+        let split = url::split(url).map_err(|reason| StoreError::InvalidUrl {
+            url: url.to_owned(),
+            reason,
+        })?;
+        let opened = Opened {
+            reader: Arc::clone(&store),
+            store,
+            root: split.root().into(),
+        };
+        let mut known = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        known.insert(split.root(), opened);
+        drop(known);
+        Ok(self)
     }
 
     /// The place that a URL or local path names. Nothing is asked of the store yet.
@@ -50,7 +96,9 @@ impl Stores {
         let split = url::split(url).map_err(invalid)?;
         let path = Path::parse(&split.key).map_err(|error| invalid(error.to_string()))?;
         let opened = self.open(&split)?;
+        let local = StoreProfile::is_local(&opened.root);
         Ok(Location {
+            profile: if local { self.local } else { self.remote },
             url: format!("{}/{path}", opened.root),
             path,
             store: opened.store,

@@ -289,6 +289,8 @@ impl From<&Reason> for proto::Reason {
             Level::Bounds => proto::Level::Bounds,
             Level::RowGroup => proto::Level::RowGroup,
             Level::Page => proto::Level::Page,
+            Level::Bloom => proto::Level::Bloom,
+            Level::Dictionary => proto::Level::Dictionary,
         };
         let condition = |condition: &Condition| proto::Condition {
             column: condition.column.clone(),
@@ -315,6 +317,8 @@ impl TryFrom<proto::Reason> for Reason {
             Ok(proto::Level::Bounds) => Level::Bounds,
             Ok(proto::Level::RowGroup) => Level::RowGroup,
             Ok(proto::Level::Page) => Level::Page,
+            Ok(proto::Level::Bloom) => Level::Bloom,
+            Ok(proto::Level::Dictionary) => Level::Dictionary,
             _ => return Err(DecodeError::new("level", reason.level.to_string())),
         };
         let condition = |condition: proto::Condition| Condition {

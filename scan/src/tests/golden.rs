@@ -8,9 +8,7 @@ use model::{RowRange, SkippedUnit, TaskReport};
 use tempfile::TempDir;
 
 use super::table::{Scanned, Table, shown};
-use crate::budget::Budget;
 use crate::scan::Scan;
-use crate::shape::Shapes;
 use crate::{Recorder, ScanSpec};
 
 const ROWS: u64 = 200_000;
@@ -319,21 +317,16 @@ async fn the_io_log_is_the_footer_then_one_wave_of_pages() {
     let (_dir, table) = table("orders-paged", orders_paged).await;
     let filter = table.filter(FORTNIGHT);
     let spec = Arc::new(table.spec(&["order_date"], Some(&filter)));
-    let scan = Arc::new(Scan {
-        scanner: Arc::clone(&table.scanner),
-        shapes: Shapes::new(&spec).unwrap(),
-        spec,
-        recorder: Recorder::new(),
-        budget: Budget::new(None),
-    });
+    let scanner = Arc::clone(&table.scanner);
+    let scan = Arc::new(Scan::new(scanner, spec, Recorder::new()).unwrap());
     let mut task = scan.plan(table.tasks[0].clone()).await.unwrap();
     while task.next().await.unwrap().is_some() {}
     let entries = task.ledger().entries();
     let log: Vec<_> = entries
         .iter()
-        .map(|entry| (entry.why, entry.wave))
+        .map(|entry| (entry.why.as_str(), entry.wave))
         .collect();
-    assert_eq!(log, [("footer", 1), ("pages", 2)]);
+    assert_eq!(log, [("footer", 1), ("page 2 of order_date", 2)]);
     let file = &table.tasks[0].file;
     assert_eq!(entries[0].range, file.page_index.unwrap().start..file.size);
 }

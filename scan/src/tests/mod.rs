@@ -3,6 +3,7 @@
 mod bad_files;
 mod evolution;
 mod golden;
+mod io_log;
 mod pages;
 pub(crate) mod random_filters;
 mod same_rows;

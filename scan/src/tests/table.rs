@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::path::Path;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use arrow::array::{Array, BooleanArray};
 use arrow::compute::{concat_batches, filter_record_batch};
@@ -17,12 +17,14 @@ use model::{
     ColumnMapping, Counts, DataFile, Predicate, ScanTask, Skip, SkippedUnit, TableName,
     TableSchema, TaskReport,
 };
-use object_store::ObjectStoreExt;
+use object_store::memory::InMemory;
+use object_store::{ObjectStore, ObjectStoreExt, PutOptions};
 use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 use parquet::file::metadata::PageIndexPolicy;
 use store::footer::{FooterHint, read_footer};
 use store::infer::arrow_schema;
-use store::{Ledger, Stores, version_of};
+use store::network::{Network, NetworkStore};
+use store::{Ledger, StoreProfile, Stores, version_of};
 
 use super::random_filters::{parsed, physical};
 use crate::{Limits, LocalRunner, Recorder, Runner, ScanExec, ScanSpec, Scanner, predicate};
@@ -32,6 +34,8 @@ pub(crate) struct Table {
     pub(crate) schema: TableSchema,
     pub(crate) tasks: Vec<ScanTask>,
     pub(crate) scanner: Arc<Scanner>,
+    /// Reads fewer bytes in more waves; its rows must be the same.
+    sparing: Arc<Scanner>,
     /// Row groups as plain Parquet reading gives them.
     plain: Mutex<HashMap<(String, usize), RecordBatch>>,
 }
@@ -52,7 +56,7 @@ impl Table {
         let mut tasks = Vec::new();
         let mut schema = None;
         for path in written.paths() {
-            let (task, found) = planned(&stores, path).await;
+            let (task, found) = planned(&stores, path.to_str().unwrap()).await;
             tasks.push(task);
             schema.get_or_insert(found);
         }
@@ -61,6 +65,44 @@ impl Table {
             schema: TableSchema::numbered(&schema.unwrap()),
             tasks,
             scanner: Arc::new(Scanner::new(stores, limits)),
+            sparing: Arc::new(Scanner::new(
+                Stores::from_env().with_profile(StoreProfile::BYTES),
+                limits,
+            )),
+            plain: Mutex::default(),
+        }
+    }
+
+    /// The same files in an object store behind a network.
+    pub(crate) async fn remote(name: &str, written: &Written, profile: StoreProfile) -> Self {
+        let network = Network {
+            first_byte: Duration::from_millis(30),
+            bandwidth: 80_000_000,
+            connections: 64,
+        };
+        let memory: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        let network = Arc::new(NetworkStore::new(Arc::clone(&memory), network));
+        let stores = Stores::from_env().with_profile(profile);
+        let stores = stores.with_store("memory://", network).unwrap();
+        let mut tasks = Vec::new();
+        let mut schema = None;
+        for (number, path) in written.paths().enumerate() {
+            let url = format!("memory:///{name}/part-{number}.parquet");
+            let location = stores.resolve(&url).unwrap();
+            let bytes = std::fs::read(path).unwrap();
+            let options = PutOptions::default();
+            memory.put_opts(&location.path, bytes.into(), options).await.unwrap();
+            let (task, found) = planned(&stores, &url).await;
+            tasks.push(task);
+            schema.get_or_insert(found);
+        }
+        let scanner = Arc::new(Scanner::new(stores, Limits::default()));
+        Self {
+            name: TableName::main(name),
+            schema: TableSchema::numbered(&schema.unwrap()),
+            tasks,
+            sparing: Arc::clone(&scanner),
+            scanner,
             plain: Mutex::default(),
         }
     }
@@ -87,9 +129,17 @@ impl Table {
         parsed(sql, &self.visible())
     }
 
-    /// The rows of all tasks in one partition.
+    /// The rows of all tasks in one partition. Another order of reading must give the same.
     pub(crate) async fn scan(&self, spec: ScanSpec) -> Scanned {
-        self.try_scan(spec, &self.tasks).await.unwrap()
+        let scanned = self.try_scan(spec.clone(), &self.tasks).await.unwrap();
+        let spared = self.scan_sparingly(spec).await;
+        assert_eq!(spared.rows, scanned.rows, "bytes were spared");
+        scanned
+    }
+
+    /// The same with the profile that spares bytes.
+    pub(crate) async fn scan_sparingly(&self, spec: ScanSpec) -> Scanned {
+        scan_with(&self.sparing, spec, &self.tasks).await.unwrap()
     }
 
     pub(crate) async fn try_scan(
@@ -97,19 +147,7 @@ impl Table {
         spec: ScanSpec,
         tasks: &[ScanTask],
     ) -> datafusion::error::Result<Scanned> {
-        let recorder = Recorder::new();
-        let runner = LocalRunner::new(Arc::clone(&self.scanner), recorder.clone());
-        let config = SessionConfig::new().with_extension(Arc::new(Runner(Arc::new(runner))));
-        let context = SessionContext::new_with_config(config).task_ctx();
-        let schema = spec.output_schema();
-        let exec = ScanExec::new(Arc::new(spec), vec![tasks.to_vec()]);
-        let stream = datafusion::physical_plan::ExecutionPlan::execute(&exec, 0, context)?;
-        let batches: Vec<RecordBatch> = stream.try_collect().await?;
-        assert!(batches.iter().all(|batch| batch.num_rows() > 0));
-        Ok(Scanned {
-            rows: concat_batches(&schema, &batches)?,
-            reports: recorder.reports(),
-        })
+        scan_with(&self.scanner, spec, tasks).await
     }
 
     /// The rows of all files that pass the filter, read without any of this crate.
@@ -185,6 +223,26 @@ impl Table {
     }
 }
 
+async fn scan_with(
+    scanner: &Arc<Scanner>,
+    spec: ScanSpec,
+    tasks: &[ScanTask],
+) -> datafusion::error::Result<Scanned> {
+    let recorder = Recorder::new();
+    let runner = LocalRunner::new(Arc::clone(scanner), recorder.clone());
+    let config = SessionConfig::new().with_extension(Arc::new(Runner(Arc::new(runner))));
+    let context = SessionContext::new_with_config(config).task_ctx();
+    let schema = spec.output_schema();
+    let exec = ScanExec::new(Arc::new(spec), vec![tasks.to_vec()]);
+    let stream = datafusion::physical_plan::ExecutionPlan::execute(&exec, 0, context)?;
+    let batches: Vec<RecordBatch> = stream.try_collect().await?;
+    assert!(batches.iter().all(|batch| batch.num_rows() > 0));
+    Ok(Scanned {
+        rows: concat_batches(&schema, &batches)?,
+        reports: recorder.reports(),
+    })
+}
+
 /// The rows that pass, as the engine decides.
 pub(crate) fn passes(filter: &Expr, rows: &RecordBatch) -> BooleanArray {
     let passes = physical(filter, &rows.schema()).evaluate(rows).unwrap();
@@ -196,8 +254,8 @@ pub(crate) fn passes(filter: &Expr, rows: &RecordBatch) -> BooleanArray {
         .collect()
 }
 
-async fn planned(stores: &Stores, path: &Path) -> (ScanTask, SchemaRef) {
-    let location = stores.resolve(path.to_str().unwrap()).unwrap();
+async fn planned(stores: &Stores, path: &str) -> (ScanTask, SchemaRef) {
+    let location = stores.resolve(path).unwrap();
     let meta = location.store.head(&location.path).await.unwrap();
     let ledger = Ledger::new(location.clone());
     let footer = read_footer(&ledger, Some(meta.size), FooterHint::default())
@@ -218,7 +276,7 @@ async fn planned(stores: &Stores, path: &Path) -> (ScanTask, SchemaRef) {
     };
     (
         task,
-        arrow_schema(path.to_str().unwrap(), &footer.metadata).unwrap(),
+        arrow_schema(path, &footer.metadata).unwrap(),
     )
 }
 

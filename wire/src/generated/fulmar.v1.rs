@@ -250,6 +250,8 @@ pub enum Level {
     Bounds = 3,
     RowGroup = 4,
     Page = 5,
+    Bloom = 6,
+    Dictionary = 7,
 }
 impl Level {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -264,6 +266,8 @@ impl Level {
             Self::Bounds => "LEVEL_BOUNDS",
             Self::RowGroup => "LEVEL_ROW_GROUP",
             Self::Page => "LEVEL_PAGE",
+            Self::Bloom => "LEVEL_BLOOM",
+            Self::Dictionary => "LEVEL_DICTIONARY",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -275,6 +279,8 @@ impl Level {
             "LEVEL_BOUNDS" => Some(Self::Bounds),
             "LEVEL_ROW_GROUP" => Some(Self::RowGroup),
             "LEVEL_PAGE" => Some(Self::Page),
+            "LEVEL_BLOOM" => Some(Self::Bloom),
+            "LEVEL_DICTIONARY" => Some(Self::Dictionary),
             _ => None,
         }
     }

@@ -1,0 +1,171 @@
+//! The waves of a task: which row groups are fetched together, and when. Owns the order and what is
+//! fetched ahead; how requests are sent is `fetch.rs`.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::decoding::Filtered;
+use crate::error::ScanError;
+use crate::fetch::{Fetcher, Unit};
+use crate::read_plan::{RowGroupRead, units};
+use crate::scanner::Scanner;
+use crate::task_file::FilePlan;
+use crate::task_log::TaskLog;
+
+/// Bytes that are here.
+#[derive(Debug)]
+pub(crate) enum Fetched {
+    /// A row group: all that it needs, or what its filter needs.
+    RowGroup(RowGroupRead, store::Fetched),
+    /// The rest of a row group whose filter is done.
+    Rest(Filtered, store::Fetched),
+}
+
+/// The waves of a task.
+#[derive(Debug)]
+pub(crate) struct Waves {
+    fetcher: Fetcher,
+    plan: Arc<FilePlan>,
+    most_bytes: u64,
+    /// Whether a unit is fetched before it is asked for.
+    ahead: bool,
+    /// The wave of what depends on the footer and the page indexes only.
+    first_wave: u64,
+    planned: VecDeque<Vec<RowGroupRead>>,
+    current: Option<Unit<RowGroupRead>>,
+    fetched_ahead: Option<Unit<RowGroupRead>>,
+    /// Row groups of the current unit whose filter is done.
+    filtered: Vec<Filtered>,
+    planned_rest: VecDeque<Vec<Filtered>>,
+    rest: Option<Unit<Filtered>>,
+}
+
+impl Waves {
+    pub(crate) fn new(
+        scanner: &Scanner,
+        log: &TaskLog,
+        plan: Arc<FilePlan>,
+        reads: Vec<RowGroupRead>,
+        ahead: bool,
+    ) -> Self {
+        let most_bytes = if ahead { scanner.limits.wave_bytes } else { 0 };
+        Self {
+            fetcher: Fetcher::new(Arc::clone(log.ledger()), scanner.in_flight.clone()),
+            plan,
+            most_bytes,
+            ahead,
+            first_wave: log.ledger().next_wave(),
+            planned: units(reads, RowGroupRead::bytes, most_bytes).into(),
+            current: None,
+            fetched_ahead: None,
+            filtered: Vec::new(),
+            planned_rest: VecDeque::new(),
+            rest: None,
+        }
+    }
+
+    /// A row group whose filter is done: the rest of it is fetched with that of its unit.
+    pub(crate) fn later(&mut self, filtered: Filtered) {
+        self.filtered.push(filtered);
+    }
+
+    /// Whether the next bytes were not even asked for until now.
+    pub(crate) fn must_wait(&self) -> bool {
+        let empty = |reads: usize| reads == 0;
+        self.current
+            .as_ref()
+            .is_none_or(|unit| empty(unit.reads.len()))
+            && self
+                .rest
+                .as_ref()
+                .is_none_or(|unit| empty(unit.reads.len()))
+            && self.fetched_ahead.is_none()
+    }
+
+    /// The next row group whose bytes are here, or `None` after the last.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or other scans hold the memory for too long.
+    pub(crate) async fn next(&mut self) -> Result<Option<Fetched>, ScanError> {
+        loop {
+            if let Some(unit) = &mut self.current
+                && let Some(read) = unit.reads.pop_front()
+            {
+                let bytes = unit.bytes(&read.chunks).await?;
+                return Ok(Some(Fetched::RowGroup(read, bytes)));
+            }
+            if let Some(unit) = &mut self.rest
+                && let Some(filtered) = unit.reads.pop_front()
+            {
+                let bytes = unit.bytes(&filtered.read().chunks).await?;
+                return Ok(Some(Fetched::Rest(filtered, bytes)));
+            }
+            // Let go first: what comes next may be waiting for this memory.
+            self.current = None;
+            self.rest = None;
+            if !self.fetch_next().await? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Asks for the rest of filtered row groups, or else for the next ones; `false` at the end.
+    async fn fetch_next(&mut self) -> Result<bool, ScanError> {
+        if !self.filtered.is_empty() {
+            let filtered = std::mem::take(&mut self.filtered);
+            let bytes = |filtered: &Filtered| filtered.read().bytes();
+            self.planned_rest
+                .extend(units(filtered, bytes, self.most_bytes));
+        }
+        if let Some(filtered) = self.planned_rest.pop_front() {
+            let name = |leaf| self.plan.file.column_name(leaf);
+            let wave = self.wave() + u64::from(self.ahead);
+            self.rest = Some(self.fetcher.fetch(filtered, wave, name).await?);
+            // Memory is asked for in the order of need: first for all of this unit.
+            if self.planned_rest.is_empty() {
+                self.fetch_ahead();
+            }
+            return Ok(true);
+        }
+        self.current = match self.fetched_ahead.take() {
+            Some(unit) => Some(unit),
+            None => match self.planned.pop_front() {
+                Some(reads) => {
+                    let name = |leaf| self.plan.file.column_name(leaf);
+                    Some(self.fetcher.fetch(reads, self.wave(), name).await?)
+                }
+                None => return Ok(false),
+            },
+        };
+        let is_whole =
+            |unit: &Unit<RowGroupRead>| unit.reads.iter().all(|read| self.plan.is_whole(read));
+        if self.current.as_ref().is_some_and(is_whole) {
+            self.fetch_ahead();
+        }
+        Ok(true)
+    }
+
+    fn fetch_ahead(&mut self) {
+        if !self.ahead || self.fetched_ahead.is_some() {
+            return;
+        }
+        let Some(reads) = self.planned.pop_front() else {
+            return;
+        };
+        let name = |leaf| self.plan.file.column_name(leaf);
+        match self.fetcher.try_fetch(reads, self.wave(), name) {
+            Ok(unit) => self.fetched_ahead = Some(unit),
+            Err(reads) => self.planned.push_front(reads),
+        }
+    }
+
+    /// The wave of a unit that is asked for now. Without a limit all units depend on the same data; with
+    /// one, each is asked for because the one before was not enough.
+    fn wave(&self) -> u64 {
+        if self.ahead {
+            self.first_wave
+        } else {
+            self.fetcher.next_wave()
+        }
+    }
+}
