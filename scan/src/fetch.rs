@@ -189,22 +189,24 @@ fn requests<'a>(
     let chunks: Vec<&ChunkRead> = chunks.collect();
     let ranges = chunks.iter().flat_map(|chunk| chunk.ranges.iter().cloned());
     let requests = coalesce(ranges.collect(), &ledger.location().profile());
-    let mut wanted: Vec<Wanted> = requests
-        .into_iter()
-        .map(|range| Wanted {
-            range,
-            why: String::new(),
-        })
-        .collect();
+    let mut parts: Vec<Vec<String>> = vec![Vec::new(); requests.len()];
     for chunk in chunks {
         for (range, what) in chunk.described() {
-            let first = wanted.partition_point(|wanted| wanted.range.end <= range.start);
-            let here = wanted.iter_mut().skip(first);
-            for wanted in here.take_while(|wanted| wanted.range.start < range.end) {
-                let separator = if wanted.why.is_empty() { "" } else { ", " };
-                wanted.why += &format!("{separator}{what} of {}", name(chunk.leaf));
+            let part = format!("{what} of {}", name(chunk.leaf));
+            let first = requests.partition_point(|request| request.end <= range.start);
+            let here = requests.iter().zip(&mut parts).skip(first);
+            for (_, parts) in here.take_while(|(request, _)| request.start < range.end) {
+                if !parts.contains(&part) {
+                    parts.push(part.clone());
+                }
             }
         }
     }
+    let wanted = requests.into_iter().zip(parts);
     wanted
+        .map(|(range, parts)| Wanted {
+            range,
+            why: parts.join(", "),
+        })
+        .collect()
 }

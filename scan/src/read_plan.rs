@@ -361,7 +361,10 @@ mod tests {
             RowSet::of([10..45, 110..150])
         );
         // Filling the gap would take pages that are not there.
-        assert_eq!(within(RowSet::of([48..49, 101..102])), RowSet::of([0..50, 100..102]));
+        assert_eq!(
+            within(RowSet::of([48..49, 101..102])),
+            RowSet::of([0..50, 100..102])
+        );
         let fetched = RowSet::of([0..50, 60..70, 80..90]);
         let within = |rows| decodable_within(&rows, &fetched, 1_000);
         assert_eq!(within(RowSet::of([49..50, 89..90])), fetched);

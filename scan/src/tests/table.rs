@@ -91,7 +91,10 @@ impl Table {
             let location = stores.resolve(&url).unwrap();
             let bytes = std::fs::read(path).unwrap();
             let options = PutOptions::default();
-            memory.put_opts(&location.path, bytes.into(), options).await.unwrap();
+            memory
+                .put_opts(&location.path, bytes.into(), options)
+                .await
+                .unwrap();
             let (task, found) = planned(&stores, &url).await;
             tasks.push(task);
             schema.get_or_insert(found);
@@ -274,10 +277,7 @@ async fn planned(stores: &Stores, path: &str) -> (ScanTask, SchemaRef) {
         rows: None,
         partition_values: Vec::new(),
     };
-    (
-        task,
-        arrow_schema(path, &footer.metadata).unwrap(),
-    )
+    (task, arrow_schema(path, &footer.metadata).unwrap())
 }
 
 fn local(url: &str) -> File {
