@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs::File;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -52,10 +53,18 @@ impl Table {
     }
 
     pub(crate) async fn limited(name: &str, written: &Written, limits: Limits) -> Self {
+        Self::of_files(name, written.paths(), limits).await
+    }
+
+    pub(crate) async fn of_files(
+        name: &str,
+        paths: impl Iterator<Item = &Path>,
+        limits: Limits,
+    ) -> Self {
         let stores = Stores::from_env();
         let mut tasks = Vec::new();
         let mut schema = None;
-        for path in written.paths() {
+        for path in paths {
             let (task, found) = planned(&stores, path.to_str().unwrap()).await;
             tasks.push(task);
             schema.get_or_insert(found);
