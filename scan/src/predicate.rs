@@ -9,6 +9,7 @@
 mod like;
 mod literal;
 mod operand;
+mod step;
 
 use datafusion::logical_expr::expr::{InList, Like};
 use datafusion::logical_expr::{Between, BinaryExpr, Expr, Operator};
