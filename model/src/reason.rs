@@ -5,7 +5,6 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::bounds::{Bound, ColumnBounds};
-use crate::interval::ValueSet;
 use crate::predicate::ColumnPredicate;
 
 /// Where a decision was made.
@@ -69,7 +68,7 @@ impl Condition {
 }
 
 fn test(predicate: &ColumnPredicate) -> String {
-    let everything = predicate.values == ValueSet::everything();
+    let everything = predicate.values.is_everything();
     match (predicate.values.is_empty(), everything, predicate.nulls) {
         (true, _, true) => "IS NULL".to_owned(),
         (_, true, false) => "IS NOT NULL".to_owned(),
