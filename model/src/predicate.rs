@@ -12,7 +12,7 @@
 
 use crate::bounds::{ColumnBounds, StatsSource};
 use crate::datum::Datum;
-use crate::reason::{Condition, Level, Reason};
+use crate::reason::{Level, Reason};
 use crate::schema::FieldId;
 use crate::value_set::ValueSet;
 
@@ -182,16 +182,16 @@ impl Predicate {
         if self.verdict(stats) != Verdict::None {
             return None;
         }
-        let mut conditions = Vec::new();
-        self.collect_refuted(stats, &mut conditions);
-        Some(Reason { level, conditions })
+        let mut reason = Reason::at(level);
+        self.collect_refuted(stats, &mut reason);
+        Some(reason)
     }
 
-    fn collect_refuted<S: StatsSource + ?Sized>(&self, stats: &S, found: &mut Vec<Condition>) {
+    fn collect_refuted<S: StatsSource + ?Sized>(&self, stats: &S, found: &mut Reason) {
         match self {
             Self::Column(column) => {
                 if let Some(bounds) = stats.bounds(column.field) {
-                    found.push(Condition::new(column, &bounds));
+                    found.refuted(column, &bounds);
                 }
             }
             Self::And(parts) => {

@@ -8,8 +8,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use model::{
-    ColumnBounds, ColumnPredicate, Condition, FieldId, Level, Predicate, Reason, StatsSource,
-    Verdict,
+    ColumnBounds, ColumnPredicate, FieldId, Level, Predicate, Reason, StatsSource, Verdict,
 };
 use store::fold::fold;
 
@@ -251,23 +250,20 @@ fn name_of(predicate: &Predicate, field: FieldId) -> Option<&str> {
 
 /// The reason when only several pages of other columns together rule the page out.
 fn own_reason(conjunct: &Predicate, field: FieldId, bounds: &ColumnBounds) -> Reason {
-    let mut conditions = Vec::new();
-    collect_tests(conjunct, field, bounds, &mut conditions);
-    Reason {
-        level: Level::Page,
-        conditions,
-    }
+    let mut reason = Reason::at(Level::Page);
+    collect_tests(conjunct, field, bounds, &mut reason);
+    reason
 }
 
 fn collect_tests(
     predicate: &Predicate,
     field: FieldId,
     bounds: &ColumnBounds,
-    found: &mut Vec<Condition>,
+    found: &mut Reason,
 ) {
     match predicate {
         Predicate::Column(column) if column.field == field => {
-            found.push(Condition::new(column, bounds));
+            found.refuted(column, bounds);
         }
         Predicate::And(parts) | Predicate::Or(parts) => {
             for part in parts {

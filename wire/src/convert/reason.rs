@@ -25,6 +25,7 @@ impl From<&Reason> for proto::Reason {
         Self {
             level: level.into(),
             conditions: reason.conditions.iter().map(condition).collect(),
+            more: reason.more,
         }
     }
 }
@@ -52,6 +53,7 @@ impl TryFrom<proto::Reason> for Reason {
         Ok(Self {
             level,
             conditions: reason.conditions.into_iter().map(condition).collect(),
+            more: reason.more,
         })
     }
 }
