@@ -214,9 +214,10 @@ impl Ledger {
 
     async fn get(&self, wanted: Option<&GetRange>) -> Result<(Range<u64>, u64, Bytes), Failure> {
         let version = self.version();
+        let url = &self.location.url;
         let options = GetOptions {
             range: wanted.cloned(),
-            if_match: version.as_deref().and_then(etag).map(str::to_owned),
+            if_match: version.as_deref().and_then(|version| etag(url, version)),
             ..GetOptions::default()
         };
         let store = &self.location.reader;
