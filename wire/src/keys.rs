@@ -1,5 +1,6 @@
 //! The keys that sign what clients keep for us: tickets, and the handles of sessions and statements.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use hmac::{Hmac, KeyInit};
@@ -37,8 +38,10 @@ impl TicketKeys {
     /// Reads `id:hex[,id:hex…]`.
     ///
     /// # Errors
-    /// When there is no key, or one is not `id:hex` with at least 16 bytes.
+    /// When there is no key, one is not `id:hex` with at least 16 bytes, or two have the same id: only
+    /// the first of them would ever be tried.
     pub fn parse(text: &str) -> Result<Self, KeyError> {
+        let mut seen = HashSet::new();
         let keys = text.split(',').enumerate().map(|(index, entry)| {
             let error = |reason| KeyError {
                 position: index + 1,
@@ -50,6 +53,9 @@ impl TicketKeys {
                 .ok_or(error("not of the form id:hex"))?;
             if id.is_empty() || id.len() > usize::from(u8::MAX) {
                 return Err(error("the id must have 1 to 255 bytes"));
+            }
+            if !seen.insert(id) {
+                return Err(error("an earlier key has the same id"));
             }
             let key = from_hex(hex).ok_or(error("the key is not hexadecimal"))?;
             if key.len() < MIN_KEY_BYTES {
@@ -112,6 +118,7 @@ mod tests {
             "k:00",
             "k:xyz",
             ":000102030405060708090a0b0c0d0e0f",
+            &format!("{KEY},new:{hex},old:{hex}", hex = "ff".repeat(16)),
         ] {
             assert!(TicketKeys::parse(text).is_err(), "{text}");
         }
