@@ -53,26 +53,40 @@ fn decode_intervals(intervals: Vec<proto::Interval>) -> Result<ValueSet, DecodeE
     Ok(ValueSet::of(decoded))
 }
 
+/// How deep a predicate nests when it travels. Each level is two messages within each other, and the
+/// protobuf decoder reads a hundred, of which those around the predicate need some.
+const DEEPEST: usize = 20;
+
 impl From<&Predicate> for proto::Predicate {
+    /// What is nested too deep travels as [`Predicate::Unknown`]: it then rules no row out and proves none
+    /// to match, so that pruning stays sound and only loses some of its force.
     fn from(predicate: &Predicate) -> Self {
-        use proto::predicate::Kind;
-        let parts = |parts: &[Predicate]| proto::Predicates {
-            parts: parts.iter().map(Into::into).collect(),
-        };
-        let kind = match predicate {
-            Predicate::Always => Kind::Always(proto::Unit {}),
-            Predicate::Never => Kind::Never(proto::Unit {}),
-            Predicate::Unknown => Kind::Unknown(proto::Unit {}),
-            Predicate::Column(column) => Kind::Column(proto::ColumnPredicate {
-                field_id: column.field.0,
-                name: column.name.clone(),
-                values: column.values.intervals().iter().map(Into::into).collect(),
-                nulls: column.nulls,
-            }),
-            Predicate::And(inner) => Kind::And(parts(inner)),
-            Predicate::Or(inner) => Kind::Or(parts(inner)),
-        };
-        Self { kind: Some(kind) }
+        encode(predicate, DEEPEST)
+    }
+}
+
+fn encode(predicate: &Predicate, levels: usize) -> proto::Predicate {
+    use proto::predicate::Kind;
+    let kind = match predicate {
+        Predicate::Always => Kind::Always(proto::Unit {}),
+        Predicate::Never => Kind::Never(proto::Unit {}),
+        Predicate::Unknown => Kind::Unknown(proto::Unit {}),
+        Predicate::Column(column) => Kind::Column(proto::ColumnPredicate {
+            field_id: column.field.0,
+            name: column.name.clone(),
+            values: column.values.intervals().iter().map(Into::into).collect(),
+            nulls: column.nulls,
+        }),
+        Predicate::And(_) | Predicate::Or(_) if levels == 0 => Kind::Unknown(proto::Unit {}),
+        Predicate::And(parts) => Kind::And(encode_parts(parts, levels - 1)),
+        Predicate::Or(parts) => Kind::Or(encode_parts(parts, levels - 1)),
+    };
+    proto::Predicate { kind: Some(kind) }
+}
+
+fn encode_parts(parts: &[Predicate], levels: usize) -> proto::Predicates {
+    proto::Predicates {
+        parts: parts.iter().map(|part| encode(part, levels)).collect(),
     }
 }
 
@@ -100,4 +114,43 @@ impl TryFrom<proto::Predicate> for Predicate {
 
 fn decode_parts(inner: proto::Predicates) -> Result<Vec<Predicate>, DecodeError> {
     inner.parts.into_iter().map(Predicate::try_from).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{Bound, ColumnBounds, Verdict};
+    use prost::Message;
+
+    use super::*;
+
+    #[test]
+    fn a_predicate_nested_too_deep_arrives_and_still_prunes() {
+        let test = |name: &str, value| {
+            let values = ValueSet::points([Datum::Int(value)]);
+            Predicate::column(FieldId(1), name, values, false)
+        };
+        let mut predicate = test("x", 0);
+        for level in 1..200 {
+            let parts = vec![test("x", level), predicate];
+            predicate = if level % 2 == 0 {
+                Predicate::And(parts)
+            } else {
+                Predicate::Or(parts)
+            };
+        }
+        let bytes = proto::Predicate::from(&Predicate::And(vec![test("x", 7), predicate]));
+        let decoded = proto::Predicate::decode(bytes.encode_to_vec().as_slice()).unwrap();
+        let arrived = Predicate::try_from(decoded).unwrap();
+        let over = |value| {
+            let bound = Some(Bound::exact(Datum::Int(value)));
+            let bounds = ColumnBounds {
+                lower: bound.clone(),
+                upper: bound,
+                ..ColumnBounds::default()
+            };
+            arrived.verdict([(FieldId(1), bounds)].as_slice())
+        };
+        assert_eq!(over(-1), Verdict::None);
+        assert_ne!(over(7), Verdict::All);
+    }
 }
