@@ -18,7 +18,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PhysicalExpr, PlanProperties,
 };
-use futures::{StreamExt, TryStreamExt, future};
+use futures::{StreamExt, stream};
 use model::ScanTask;
 
 use crate::error::ScanError;
@@ -198,19 +198,19 @@ impl ExecutionPlan for ScanExec {
 /// Cuts the stream off after `limit` rows, and drops it then, which stops the work behind it.
 fn at_most(limit: u64, stream: SendableRecordBatchStream) -> SendableRecordBatchStream {
     let schema: SchemaRef = stream.schema();
-    let mut left = usize::try_from(limit).unwrap_or(usize::MAX);
-    let cut = stream
-        .map_ok(move |batch| {
-            let rows = batch.num_rows().min(left);
-            left -= rows;
-            (batch.slice(0, rows), left == 0)
-        })
-        .scan(left == 0, |done, item| {
-            let was_done = *done;
-            *done |= matches!(item, Ok((_, true)));
-            future::ready((!was_done).then_some(item))
-        })
-        .map_ok(|(batch, _)| batch);
+    let left = usize::try_from(limit).unwrap_or(usize::MAX);
+    let source = (left > 0).then_some(stream);
+    let cut = stream::unfold((source, left), |(mut source, left)| async move {
+        let next = source.as_mut()?.next().await?;
+        let batch = match next {
+            Ok(batch) => batch,
+            Err(error) => return Some((Err(error), (source, left))),
+        };
+        let rows = batch.num_rows().min(left);
+        let left = left - rows;
+        let source = source.filter(|_| left > 0);
+        Some((Ok(batch.slice(0, rows)), (source, left)))
+    });
     Box::pin(RecordBatchStreamAdapter::new(schema, cut))
 }
 
@@ -262,6 +262,9 @@ impl ScanExec {
 
 #[cfg(test)]
 mod tests {
+    use arrow::array::RecordBatchOptions;
+    use arrow::datatypes::Schema;
+    use arrow::record_batch::RecordBatch;
     use datafusion::physical_plan::displayable;
     use fixtures::orders_many;
 
@@ -307,6 +310,32 @@ mod tests {
             rows(looser.downcast_ref().unwrap(), None),
             Precision::Inexact(10)
         );
+    }
+
+    #[tokio::test]
+    async fn a_limit_lets_go_of_the_scan_as_soon_as_it_is_reached() {
+        let (_dir, scan) = scan().await;
+        let empty = RecordBatch::new_empty(scan.schema());
+        let rows = |rows| {
+            let options = RecordBatchOptions::new().with_row_count(Some(rows));
+            let none = Arc::new(Schema::empty());
+            RecordBatch::try_new_with_options(none, Vec::new(), &options).unwrap()
+        };
+        let alive = Arc::new(());
+        let held = Arc::clone(&alive);
+        let batches = stream::iter([rows(3), rows(4), rows(5)]).map(move |batch| {
+            let _held = &held;
+            Ok(batch)
+        });
+        let batches = Box::pin(RecordBatchStreamAdapter::new(rows(0).schema(), batches));
+        let mut cut = at_most(5, batches);
+        assert_eq!(cut.next().await.unwrap().unwrap().num_rows(), 3);
+        assert_eq!(Arc::strong_count(&alive), 2);
+        assert_eq!(cut.next().await.unwrap().unwrap().num_rows(), 2);
+        assert_eq!(Arc::strong_count(&alive), 1);
+        assert!(cut.next().await.is_none());
+        let none = RecordBatchStreamAdapter::new(empty.schema(), stream::iter([Ok(empty)]));
+        assert!(at_most(0, Box::pin(none)).next().await.is_none());
     }
 
     #[tokio::test]
