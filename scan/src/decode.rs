@@ -278,8 +278,9 @@ mod tests {
         let field = [0x09, 0xc8, 0x01, 0xf2, 0xff, 0xff, 0xff, 0xff, 0x07];
         let bytes = Bytes::from([field, field].concat());
         let range = 0..bytes.len() as u64;
-        let fetched = Fetched::new(&[range.clone()], vec![bytes]);
-        let pages = |locations| ChunkBytes::new(&fetched, &[range.clone()], locations).unwrap();
+        let fetched = Fetched::new(std::slice::from_ref(&range), vec![bytes]);
+        let pages =
+            |locations| ChunkBytes::new(&fetched, std::slice::from_ref(&range), locations).unwrap();
         let mut reader = pages(None).get_read(0).unwrap();
         io::Read::read(&mut reader, &mut [0]).unwrap_err();
         let location = PageLocation {

@@ -9,7 +9,7 @@
 
 mod parquet;
 
-use parquet::{Fields, Kind, PAGE_HEADER};
+use parquet::{Fields, Kind, PAGE_HEADER, wire};
 
 /// The structures that are checked.
 pub(crate) use parquet::{COLUMN_INDEX, FILE, OFFSET_INDEX};
@@ -19,24 +19,6 @@ const DEEPEST: usize = 64;
 
 /// Most elements of a list that is decoded: more row groups, columns or pages than any sound file has.
 const MOST_ELEMENTS: u64 = 1 << 20;
-
-/// Wire types of the compact protocol.
-mod wire {
-    pub(super) const STOP: u8 = 0;
-    pub(super) const TRUE: u8 = 1;
-    pub(super) const FALSE: u8 = 2;
-    pub(super) const BYTE: u8 = 3;
-    pub(super) const I16: u8 = 4;
-    pub(super) const I32: u8 = 5;
-    pub(super) const I64: u8 = 6;
-    pub(super) const DOUBLE: u8 = 7;
-    pub(super) const BINARY: u8 = 8;
-    pub(super) const LIST: u8 = 9;
-    pub(super) const SET: u8 = 10;
-    pub(super) const MAP: u8 = 11;
-    pub(super) const STRUCT: u8 = 12;
-    pub(super) const UUID: u8 = 13;
-}
 
 /// What is wrong with the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -88,6 +70,7 @@ struct Walk<'a> {
 }
 
 /// A value of which more is to come.
+#[derive(Clone, Copy)]
 enum Open {
     Struct {
         /// The fields that the decoder knows; `None` when it skips the whole.

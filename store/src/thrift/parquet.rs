@@ -1,7 +1,23 @@
 //! The structures of parquet.thrift as far as the Parquet crate decodes them. A field that is not here is
 //! one that it skips.
 
-use super::wire;
+/// Wire types of the compact protocol.
+pub(super) mod wire {
+    pub(in crate::thrift) const STOP: u8 = 0;
+    pub(in crate::thrift) const TRUE: u8 = 1;
+    pub(in crate::thrift) const FALSE: u8 = 2;
+    pub(in crate::thrift) const BYTE: u8 = 3;
+    pub(in crate::thrift) const I16: u8 = 4;
+    pub(in crate::thrift) const I32: u8 = 5;
+    pub(in crate::thrift) const I64: u8 = 6;
+    pub(in crate::thrift) const DOUBLE: u8 = 7;
+    pub(in crate::thrift) const BINARY: u8 = 8;
+    pub(in crate::thrift) const LIST: u8 = 9;
+    pub(in crate::thrift) const SET: u8 = 10;
+    pub(in crate::thrift) const MAP: u8 = 11;
+    pub(in crate::thrift) const STRUCT: u8 = 12;
+    pub(in crate::thrift) const UUID: u8 = 13;
+}
 
 /// Fields of a structure by their ids.
 pub(crate) type Fields = &'static [(i16, Kind)];
