@@ -88,13 +88,10 @@ pub(crate) fn decide(file: &IndexedFile, predicate: &Predicate) -> Decision {
         return Decision::Skip(reason);
     }
     match predicate.verdict(file) {
-        Verdict::None => Decision::Skip(Reason {
-            level: Level::Bounds,
-            conditions: predicate
-                .refutation(file, Level::Bounds)
-                .map(|reason| reason.conditions)
-                .unwrap_or_default(),
-        }),
+        Verdict::None => {
+            let reason = predicate.refutation(file, Level::Bounds);
+            Decision::Skip(reason.unwrap_or_else(|| Reason::at(Level::Bounds)))
+        }
         verdict => Decision::Scan {
             fully_matched: verdict == Verdict::All,
         },
@@ -113,6 +110,7 @@ fn no_rows() -> Reason {
             null_count: None,
             all_null: false,
         }],
+        more: 0,
     }
 }
 

@@ -98,6 +98,7 @@ impl Progress {
             }),
             counts,
             tasks,
+            tasks_left_out: 0,
         }
     }
 }

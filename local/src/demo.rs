@@ -107,7 +107,7 @@ pub fn snippet(location: &str) -> String {
     format!(
         "# pip install adbc-driver-flightsql pyarrow\n\
          import adbc_driver_flightsql.dbapi as flight_sql\n\
-         connection = flight_sql.connect(\"{location}\")\n\
+         connection = flight_sql.connect(\"{location}\", autocommit=True)\n\
          cursor = connection.cursor()\n\
          cursor.execute(\"\"\"{QUERY}\"\"\")\n\
          print(cursor.fetch_arrow_table())\n"

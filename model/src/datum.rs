@@ -57,8 +57,7 @@ impl Datum {
         Self::Bytes(value.as_bytes().to_vec())
     }
 
-    /// The order of two values, or `None` when they do not compare (different kinds, or a decimal
-    /// that overflows at the common scale).
+    /// The order of two values, or `None` when they are of different kinds and do not compare.
     pub fn compare(&self, other: &Self) -> Option<Ordering> {
         match (self, other) {
             (Self::Boolean(a), Self::Boolean(b)) => Some(a.cmp(b)),
@@ -76,7 +75,7 @@ impl Datum {
                     unscaled: b,
                     scale: sb,
                 },
-            ) => compare_decimals(*a, *sa, *b, *sb),
+            ) => Some(compare_decimals(*a, *sa, *b, *sb)),
             (Self::Date(a), Self::Date(b)) => Some(a.cmp(b)),
             (Self::Time { value: a, unit: ua }, Self::Time { value: b, unit: ub }) => {
                 Some(nanoseconds(*a, *ua).cmp(&nanoseconds(*b, *ub)))
@@ -95,6 +94,21 @@ impl Datum {
             ) if za == zb => Some(nanoseconds(*a, *ua).cmp(&nanoseconds(*b, *ub))),
             (Self::Bytes(a), Self::Bytes(b)) => Some(a.cmp(b)),
             _ => None,
+        }
+    }
+
+    /// Which values this one compares with: those of the same number.
+    pub(crate) fn kind(&self) -> u8 {
+        match self {
+            Self::Boolean(_) => 0,
+            Self::Int(_) | Self::UInt(_) => 1,
+            Self::Float(_) => 2,
+            Self::Decimal { .. } => 3,
+            Self::Date(_) => 4,
+            Self::Time { .. } => 5,
+            Self::Timestamp { utc: false, .. } => 6,
+            Self::Timestamp { utc: true, .. } => 7,
+            Self::Bytes(_) => 8,
         }
     }
 
@@ -147,13 +161,22 @@ fn nanoseconds(value: i64, unit: TimeUnit) -> i128 {
     i128::from(value) * factor
 }
 
-fn compare_decimals(a: i256, scale_a: i8, b: i256, scale_b: i8) -> Option<Ordering> {
+fn compare_decimals(a: i256, scale_a: i8, b: i256, scale_b: i8) -> Ordering {
     let scale = scale_a.max(scale_b);
-    Some(rescale(a, scale_a, scale)?.cmp(&rescale(b, scale_b, scale)?))
+    match (rescale(a, scale_a, scale), rescale(b, scale_b, scale)) {
+        (Some(a), Some(b)) => a.cmp(&b),
+        // What has no room at the common scale is beyond all that has. Only one of the two is rescaled.
+        (None, _) => a.cmp(&i256::ZERO),
+        (_, None) => i256::ZERO.cmp(&b),
+    }
 }
 
+/// The unscaled value at a greater scale; `None` when it has no room there.
 fn rescale(value: i256, from: i8, to: i8) -> Option<i256> {
     let digits = u32::try_from(i16::from(to) - i16::from(from)).ok()?;
+    if digits == 0 || value == i256::ZERO {
+        return Some(value);
+    }
     let factor = i256::from_i128(10).checked_pow(digits)?;
     value.checked_mul(factor)
 }
@@ -280,20 +303,32 @@ mod tests {
 
     #[test]
     fn decimals_compare_at_their_common_scale() {
-        let a = Datum::Decimal {
-            unscaled: i256::from_i128(150),
-            scale: 2,
-        };
-        let b = Datum::Decimal {
-            unscaled: i256::from_i128(15),
-            scale: 1,
-        };
-        assert_eq!(a.compare(&b), Some(Ordering::Equal));
-        let huge = Datum::Decimal {
-            unscaled: i256::MAX,
-            scale: 0,
-        };
-        assert_eq!(huge.compare(&a), None);
+        let decimal = |unscaled, scale| Datum::Decimal { unscaled, scale };
+        let small = |unscaled, scale| decimal(i256::from_i128(unscaled), scale);
+        let ascending = [
+            decimal(i256::MIN, -128),
+            small(-1, -100),
+            decimal(i256::MIN, 0),
+            small(-150, 2),
+            small(-1, 127),
+            small(0, 3),
+            small(1, 127),
+            small(14, 1),
+            small(150, 2),
+            decimal(i256::MAX, 1),
+            decimal(i256::MAX, 0),
+            small(1, -100),
+        ];
+        for (i, a) in ascending.iter().enumerate() {
+            for (j, b) in ascending.iter().enumerate() {
+                assert_eq!(a.compare(b), Some(i.cmp(&j)), "{a} and {b}");
+            }
+        }
+        assert_eq!(small(150, 2).compare(&small(15, 1)), Some(Ordering::Equal));
+        assert_eq!(
+            small(0, -128).compare(&small(0, 127)),
+            Some(Ordering::Equal)
+        );
     }
 
     #[test]

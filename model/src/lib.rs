@@ -14,12 +14,14 @@ pub mod report;
 pub mod schema;
 pub mod selectivity;
 pub mod task;
+pub mod value_set;
 
 pub use bounds::{Bound, ColumnBounds, StatsSource};
 pub use datum::Datum;
-pub use interval::{Interval, ValueSet};
+pub use interval::Interval;
 pub use predicate::{ColumnPredicate, Predicate, Verdict};
 pub use reason::{Condition, Level, Reason};
 pub use report::{Counts, QueryId, ScanReport, Skip, SkippedUnit, TaskReport, TicketId};
 pub use schema::{FieldId, TableName, TableSchema};
 pub use task::{ByteSpan, ColumnMapping, DataFile, PartitionValue, RowRange, ScanTask, SnapshotId};
+pub use value_set::ValueSet;

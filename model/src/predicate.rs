@@ -12,9 +12,13 @@
 
 use crate::bounds::{ColumnBounds, StatsSource};
 use crate::datum::Datum;
-use crate::interval::ValueSet;
-use crate::reason::{Condition, Level, Reason};
+use crate::reason::{Level, Reason};
 use crate::schema::FieldId;
+use crate::value_set::ValueSet;
+
+/// Most intervals of the values of one test: the lists that people and tools write are shorter, and a
+/// predicate must travel.
+const MOST_INTERVALS: usize = 10_000;
 
 /// What bounds say of a predicate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -58,20 +62,27 @@ pub enum Predicate {
 }
 
 impl Predicate {
-    /// A test of one column, reduced to [`Predicate::Never`] when nothing can pass.
+    /// A test of one column, reduced to [`Predicate::Never`] when nothing can pass. Of a set of very
+    /// many intervals only the outermost ends are kept, and that there is more to it.
     pub fn column(field: FieldId, name: &str, values: ValueSet, nulls: bool) -> Self {
         if values.is_empty() && !nulls {
             return Self::Never;
         }
-        Self::Column(ColumnPredicate {
-            field,
-            name: name.to_owned(),
-            values,
-            nulls,
-        })
+        let test = |values| {
+            Self::Column(ColumnPredicate {
+                field,
+                name: name.to_owned(),
+                values,
+                nulls,
+            })
+        };
+        if values.intervals().len() > MOST_INTERVALS {
+            return Self::And(vec![test(values.hull()), Self::Unknown]);
+        }
+        test(values)
     }
 
-    /// The conjunction. Tests of one column are intersected first.
+    /// The conjunction. Tests of one column are intersected first, where their values compare.
     pub fn and(parts: impl IntoIterator<Item = Self>) -> Self {
         let mut flat = Vec::new();
         for part in parts {
@@ -171,16 +182,16 @@ impl Predicate {
         if self.verdict(stats) != Verdict::None {
             return None;
         }
-        let mut conditions = Vec::new();
-        self.collect_refuted(stats, &mut conditions);
-        Some(Reason { level, conditions })
+        let mut reason = Reason::at(level);
+        self.collect_refuted(stats, &mut reason);
+        Some(reason)
     }
 
-    fn collect_refuted<S: StatsSource + ?Sized>(&self, stats: &S, found: &mut Vec<Condition>) {
+    fn collect_refuted<S: StatsSource + ?Sized>(&self, stats: &S, found: &mut Reason) {
         match self {
             Self::Column(column) => {
                 if let Some(bounds) = stats.bounds(column.field) {
-                    found.push(Condition::new(column, &bounds));
+                    found.refuted(column, &bounds);
                 }
             }
             Self::And(parts) => {
@@ -228,7 +239,7 @@ pub fn disjunction(verdicts: impl IntoIterator<Item = Verdict>) -> Verdict {
 fn merge_columns(parts: Vec<Predicate>) -> Vec<Predicate> {
     let mut merged: Vec<Predicate> = Vec::with_capacity(parts.len());
     for part in parts {
-        let Predicate::Column(column) = part else {
+        let Predicate::Column(column) = &part else {
             merged.push(part);
             continue;
         };
@@ -236,12 +247,15 @@ fn merge_columns(parts: Vec<Predicate>) -> Vec<Predicate> {
             Predicate::Column(earlier) if earlier.field == column.field => Some(earlier),
             _ => None,
         });
-        match earlier {
-            Some(earlier) => {
-                earlier.values = earlier.values.intersect(&column.values);
+        let both =
+            earlier.and_then(|earlier| Some((earlier.values.intersect(&column.values)?, earlier)));
+        match both {
+            Some((values, earlier)) if values.intervals().len() <= MOST_INTERVALS => {
+                earlier.values = values;
                 earlier.nulls &= column.nulls;
             }
-            None => merged.push(Predicate::Column(column)),
+            // Two tests that both must pass are as good as one.
+            _ => merged.push(part),
         }
     }
     for part in &mut merged {

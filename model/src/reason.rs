@@ -5,7 +5,6 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::bounds::{Bound, ColumnBounds};
-use crate::interval::ValueSet;
 use crate::predicate::ColumnPredicate;
 
 /// Where a decision was made.
@@ -75,7 +74,7 @@ impl Condition {
 }
 
 fn test(predicate: &ColumnPredicate) -> String {
-    let everything = predicate.values == ValueSet::everything();
+    let everything = predicate.values.is_everything();
     match (predicate.values.is_empty(), everything, predicate.nulls) {
         (true, _, true) => "IS NULL".to_owned(),
         (_, true, false) => "IS NOT NULL".to_owned(),
@@ -90,8 +89,41 @@ fn test(predicate: &ColumnPredicate) -> String {
 pub struct Reason {
     /// Where it was decided.
     pub level: Level,
-    /// The refuted tests: one, or one for each alternative of an OR.
+    /// The refuted tests: one, or one for each alternative of an OR, but not more than
+    /// [`MOST_CONDITIONS`].
     pub conditions: Vec<Condition>,
+    /// How many more there are.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more: u64,
+}
+
+/// Most conditions of one reason: an OR may have thousands of alternatives.
+pub const MOST_CONDITIONS: usize = 8;
+
+/// Whether a count need not be written; the signature is serde's.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+pub(crate) fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+impl Reason {
+    /// A reason to which conditions are still to be added.
+    pub fn at(level: Level) -> Self {
+        Self {
+            level,
+            conditions: Vec::new(),
+            more: 0,
+        }
+    }
+
+    /// Adds the refuted test of a column, or only counts it.
+    pub fn refuted(&mut self, predicate: &ColumnPredicate, bounds: &ColumnBounds) {
+        if self.conditions.len() < MOST_CONDITIONS {
+            self.conditions.push(Condition::new(predicate, bounds));
+        } else {
+            self.more += 1;
+        }
+    }
 }
 
 impl fmt::Display for Reason {
@@ -109,7 +141,10 @@ impl fmt::Display for Reason {
                 _ => write!(f, "{condition}")?,
             }
         }
-        Ok(())
+        match self.more {
+            0 => Ok(()),
+            more => write!(f, "; {more} more"),
+        }
     }
 }
 
@@ -133,5 +168,40 @@ impl fmt::Display for Condition {
                 None => f.write_str("nothing matches"),
             },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::bounds::Bound;
+    use crate::datum::Datum;
+    use crate::schema::FieldId;
+    use crate::value_set::ValueSet;
+
+    use super::*;
+
+    #[test]
+    fn a_reason_with_very_many_conditions_tells_some_and_counts_the_rest() {
+        let bounds = ColumnBounds {
+            lower: Some(Bound::exact(Datum::Int(1))),
+            ..ColumnBounds::default()
+        };
+        let mut reason = Reason::at(Level::Page);
+        for value in -10..0 {
+            let test = ColumnPredicate {
+                field: FieldId(1),
+                name: "x".to_owned(),
+                values: ValueSet::points([Datum::Int(value)]),
+                nulls: false,
+            };
+            reason.refuted(&test, &bounds);
+        }
+        assert_eq!(reason.conditions.len(), MOST_CONDITIONS);
+        let text = reason.to_string();
+        assert!(
+            text.starts_with("x = -10, but values are at least 1; "),
+            "{text}"
+        );
+        assert!(text.ends_with("; 2 more"), "{text}");
     }
 }

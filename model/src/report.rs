@@ -6,7 +6,7 @@ use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
-use crate::reason::Reason;
+use crate::reason::{Reason, is_zero};
 use crate::schema::TableName;
 use crate::task::SnapshotId;
 
@@ -32,7 +32,7 @@ impl fmt::Display for TicketId {
 
 macro_rules! counts {
     ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {
-        /// Exact counts of a scan.
+        /// Exact counts of a scan. Those of several are their sum, where nothing else is said.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(default)]
         pub struct Counts { $($(#[$doc])* pub $name: u64),+ }
@@ -40,8 +40,14 @@ macro_rules! counts {
         impl AddAssign for Counts {
             fn add_assign(&mut self, other: Self) {
                 let waves = self.waves.max(other.waves);
+                let queued_ms = self.queued_ms.max(other.queued_ms);
+                let first_batch_ms = match (self.first_batch_ms, other.first_batch_ms) {
+                    (0, ms) | (ms, 0) => ms,
+                    (a, b) => a.min(b),
+                };
                 $(self.$name += other.$name;)+
-                self.waves = waves;
+                (self.waves, self.queued_ms) = (waves, queued_ms);
+                self.first_batch_ms = first_batch_ms;
             }
         }
 
@@ -74,7 +80,8 @@ counts! {
     bytes_needed,
     /// Bytes of dictionary pages among `bytes_needed`.
     bytes_dictionaries,
-    /// Row groups in the files.
+    /// Row groups that hold rows of the tasks: all of a file, unless its task is a range of rows. Those
+    /// that are neither skipped nor read were not needed any more, because a limit was reached.
     row_groups_total,
     /// Row groups skipped by their statistics.
     row_groups_skipped_statistics,
@@ -86,17 +93,18 @@ counts! {
     row_groups_skipped_pages,
     /// Row groups that were read.
     row_groups_read,
-    /// Row groups all of whose rows match by their statistics.
+    /// Row groups all of whose rows match by their statistics, whether they were read or not.
     row_groups_fully_matched,
     /// Pages of the filtered columns in row groups that survived, where a column index exists.
     pages_considered,
     /// Of those, the pages that their bounds ruled out.
     pages_skipped,
-    /// Pages of all columns that were read, where an offset index exists.
+    /// Data pages that were read by themselves, of any column. A chunk that is read whole, which needs
+    /// no page to be known, counts none.
     pages_read,
-    /// Rows in the files.
+    /// Rows of the tasks: all of a file, unless its task is a range of rows.
     rows_in_file,
-    /// Rows left after row groups and pages were skipped.
+    /// Rows left after row groups and pages were skipped, whether a limit let them be read or not.
     rows_selected,
     /// Rows that were decoded.
     rows_decoded,
@@ -104,13 +112,15 @@ counts! {
     rows_returned,
     /// Footers found in the cache.
     footer_cache_hits,
-    /// Milliseconds from the arrival of the ticket until its scan began.
+    /// Milliseconds from the arrival of the ticket until its scan began; of several, the longest.
     queued_ms,
-    /// Milliseconds in which at least one request was under way.
+    /// Milliseconds in which at least one request was under way. The sum over tasks, which fetch at the
+    /// same time, may be longer than the scan took.
     fetch_ms,
-    /// Milliseconds spent decoding, filtering and projecting.
+    /// Milliseconds spent decoding, filtering and projecting, summed over tasks likewise.
     decode_ms,
-    /// Milliseconds from the start of the scan to the first batch.
+    /// Milliseconds from the start of the scan to the first batch, or zero when there was none; of
+    /// several, the shortest.
     first_batch_ms,
 }
 
@@ -185,4 +195,37 @@ pub struct ScanReport {
     pub counts: Counts,
     /// Each task by itself.
     pub tasks: Vec<TaskReport>,
+    /// How many more tasks there were; their counts are in the sum.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub tasks_left_out: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_of_several_scans_are_not_added_where_that_means_nothing() {
+        let scan = |queued_ms, first_batch_ms| Counts {
+            requests: 2,
+            waves: 3,
+            queued_ms,
+            fetch_ms: 10,
+            first_batch_ms,
+            ..Counts::default()
+        };
+        let mut sum = Counts::default();
+        for one in [scan(5, 40), scan(7, 0), scan(0, 30)] {
+            sum += one;
+        }
+        let expected = Counts {
+            requests: 6,
+            waves: 3,
+            queued_ms: 7,
+            fetch_ms: 30,
+            first_batch_ms: 30,
+            ..Counts::default()
+        };
+        assert_eq!(sum, expected);
+    }
 }

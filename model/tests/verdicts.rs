@@ -149,7 +149,7 @@ fn leaf() -> impl Strategy<Value = Predicate> {
         let set = prop_oneof![
             range,
             listed.clone().prop_map(ValueSet::points),
-            listed.prop_map(ValueSet::except),
+            listed.prop_map(|values| ValueSet::except(values).unwrap()),
             Just(ValueSet::empty()),
         ];
         (set, any::<bool>()).prop_map(move |(set, nulls)| Predicate::column(field, "c", set, nulls))
@@ -301,6 +301,47 @@ fn comparisons_on_one_column_are_intersected_before_they_are_judged() {
     let above = test(End::Exclusive(Datum::Int(5)), End::Unbounded);
     let below = test(End::Unbounded, End::Exclusive(Datum::Int(6)));
     assert_eq!(Predicate::and([above, below]), Predicate::Never);
+}
+
+#[test]
+fn values_that_do_not_compare_are_tested_one_by_one() {
+    let at_least = |limit: Datum| {
+        let values = ValueSet::of(Interval::new(End::Inclusive(limit), End::Unbounded));
+        Predicate::column(X, "x", values, false)
+    };
+    let both = Predicate::and([at_least(Datum::Int(5)), at_least(Datum::Date(5))]);
+    let over = |lower, upper| [(X, bounds(lower, upper, Some(0)))];
+    assert_eq!(both.verdict(&over(1, 4)[..]), Verdict::None);
+    assert_eq!(both.verdict(&over(6, 9)[..]), Verdict::Some);
+}
+
+#[test]
+fn ranges_that_overlap_do_not_multiply() {
+    let decades = |shift: i64| {
+        let range = |n: i64| {
+            Interval::new(
+                End::Inclusive(Datum::Int(10 * n + shift)),
+                End::Exclusive(Datum::Int(10 * n + shift + 6)),
+            )
+        };
+        Predicate::column(X, "x", ValueSet::of((0..1_000).filter_map(range)), false)
+    };
+    let all = Predicate::and((0..6).map(decades));
+    let Predicate::Column(test) = all else {
+        unreachable!("tests of one column are one");
+    };
+    assert_eq!(test.values.intervals().len(), 1_000);
+    assert_eq!(test.values.intervals()[3].to_string(), "= 35");
+}
+
+#[test]
+fn very_long_lists_are_judged_by_their_ends() {
+    let list = ValueSet::points((0..20_000).map(|n| Datum::Int(2 * n)));
+    let listed = Predicate::column(X, "x", list, false);
+    let over = |value| [(X, bounds(value, value, Some(0)))];
+    assert_eq!(listed.verdict(&over(-1)[..]), Verdict::None);
+    assert_eq!(listed.verdict(&over(2)[..]), Verdict::Some);
+    assert_eq!(listed.verdict(&over(40_000)[..]), Verdict::None);
 }
 
 #[test]

@@ -193,6 +193,7 @@ fn sum(query: &Query, ticket: &TicketId, error: Option<&PlannerError>) -> ScanRe
         complete: error.is_none(),
         error: error.map(ToString::to_string),
         counts: sum_counts(&reports),
+        tasks_left_out: reports.iter().map(|report| report.tasks_left_out).sum(),
         tasks: reports
             .into_iter()
             .flat_map(|report| report.tasks)

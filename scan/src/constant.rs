@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow::datatypes::{Field, TimeUnit};
+use datafusion::error::DataFusionError;
 use datafusion::scalar::ScalarValue;
 use model::Datum;
 
@@ -21,14 +22,14 @@ pub(crate) fn scalar(
     let kind = field.data_type();
     let scalar = match value {
         None => ScalarValue::try_new_null(kind),
-        Some(value) => plain(value).cast_to(kind),
+        Some(value) => plain(value).and_then(|value| value.cast_to(kind)),
     };
     scalar.map_err(|error| misfit(path, field.name(), kind, error.strip_backtrace()))
 }
 
 /// The value as the widest type of its kind.
-fn plain(value: &Datum) -> ScalarValue {
-    match value {
+fn plain(value: &Datum) -> Result<ScalarValue, DataFusionError> {
+    Ok(match value {
         Datum::Boolean(value) => ScalarValue::Boolean(Some(*value)),
         Datum::Int(value) => ScalarValue::Int64(Some(*value)),
         Datum::UInt(value) => ScalarValue::UInt64(Some(*value)),
@@ -38,7 +39,7 @@ fn plain(value: &Datum) -> ScalarValue {
             ScalarValue::Decimal256(Some(*unscaled), precision, *scale)
         }
         Datum::Date(days) => ScalarValue::Date32(Some(*days)),
-        Datum::Time { value, unit } => time(*value, *unit),
+        Datum::Time { value, unit } => time(*value, *unit)?,
         Datum::Timestamp { value, unit, utc } => {
             let zone = utc.then(|| Arc::from("UTC"));
             timestamp(*value, *unit, zone)
@@ -47,17 +48,21 @@ fn plain(value: &Datum) -> ScalarValue {
             Ok(text) => ScalarValue::Utf8(Some(text.to_owned())),
             Err(_) => ScalarValue::Binary(Some(bytes.clone())),
         },
-    }
+    })
 }
 
-fn time(value: i64, unit: TimeUnit) -> ScalarValue {
-    let narrow = || i32::try_from(value).ok();
-    match unit {
-        TimeUnit::Second => ScalarValue::Time32Second(narrow()),
-        TimeUnit::Millisecond => ScalarValue::Time32Millisecond(narrow()),
+fn time(value: i64, unit: TimeUnit) -> Result<ScalarValue, DataFusionError> {
+    let narrow = || {
+        i32::try_from(value).map_err(|_| {
+            DataFusionError::Execution(format!("{value} {unit:?}s are no time of a day"))
+        })
+    };
+    Ok(match unit {
+        TimeUnit::Second => ScalarValue::Time32Second(Some(narrow()?)),
+        TimeUnit::Millisecond => ScalarValue::Time32Millisecond(Some(narrow()?)),
         TimeUnit::Microsecond => ScalarValue::Time64Microsecond(Some(value)),
         TimeUnit::Nanosecond => ScalarValue::Time64Nanosecond(Some(value)),
-    }
+    })
 }
 
 fn timestamp(value: i64, unit: TimeUnit, zone: Option<Arc<str>>) -> ScalarValue {
@@ -99,8 +104,18 @@ mod tests {
             let field = Field::new("p", kind, true);
             assert_eq!(scalar(value.as_ref(), &field, "file").unwrap(), expected);
         }
-        let field = Field::new("p", DataType::Int8, true);
-        let error = scalar(Some(&Datum::Int(300)), &field, "file:///x").unwrap_err();
-        assert!(error.to_string().contains("file:///x"), "{error}");
+        let second = Datum::Time {
+            value: i64::MAX,
+            unit: TimeUnit::Second,
+        };
+        let misfits = [
+            (Datum::Int(300), DataType::Int8),
+            (second, DataType::Time32(TimeUnit::Second)),
+        ];
+        for (value, kind) in misfits {
+            let field = Field::new("p", kind, true);
+            let error = scalar(Some(&value), &field, "file:///x").unwrap_err();
+            assert!(error.to_string().contains("file:///x"), "{error}");
+        }
     }
 }

@@ -3,8 +3,8 @@
 //! Files are written by anyone, and a broken page may make a decoder panic: every call into it is
 //! caught, and a panic is an error that names the file, like any other broken page.
 
+use std::io;
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arrow::array::RecordBatchOptions;
@@ -20,7 +20,7 @@ use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::file::page_index::offset_index::PageLocation;
 use parquet::file::reader::{ChunkReader, Length, SerializedPageReader};
-use store::{Fetched, StoreError};
+use store::{Fetched, StoreError, check_page_header, guarded};
 
 use crate::rows::RowSet;
 
@@ -79,10 +79,14 @@ impl Length for ChunkBytes {
 }
 
 impl ChunkReader for ChunkBytes {
-    type T = bytes::buf::Reader<Bytes>;
+    type T = HeaderReader;
 
     fn get_read(&self, start: u64) -> ParquetResult<Self::T> {
-        Ok(self.from(start)?.reader())
+        let bytes = self.from(start)?;
+        Ok(HeaderReader {
+            unchecked: Some(bytes.clone()),
+            bytes: bytes.reader(),
+        })
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
@@ -93,7 +97,31 @@ impl ChunkReader for ChunkBytes {
                 bytes.len()
             )));
         }
-        Ok(bytes.slice(..length))
+        let bytes = bytes.slice(..length);
+        // When it knows where pages lie, the decoder asks for a page with its header, else for what
+        // follows a header.
+        if self.pages.is_some() {
+            check_page_header(&bytes).map_err(ParquetError::General)?;
+        }
+        Ok(bytes)
+    }
+}
+
+/// Reads the header of a page. It is checked when the first byte is asked for: the decoder also opens
+/// readers that it does not read.
+#[derive(Debug)]
+pub(crate) struct HeaderReader {
+    bytes: bytes::buf::Reader<Bytes>,
+    unchecked: Option<Bytes>,
+}
+
+impl io::Read for HeaderReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if let Some(bytes) = self.unchecked.take() {
+            check_page_header(&bytes)
+                .map_err(|flaw| io::Error::new(io::ErrorKind::InvalidData, flaw))?;
+        }
+        self.bytes.read(buffer)
     }
 }
 
@@ -169,7 +197,7 @@ impl Decoder {
     ) -> Result<Self, StoreError> {
         let selection = selection(rows, bytes.num_rows() as u64);
         let batch_rows = batch_rows.min(bytes.num_rows()).max(1);
-        let reader = caught(path, || {
+        let reader = guarded(path, || {
             ParquetRecordBatchReader::try_new_with_row_groups(levels, bytes, batch_rows, selection)
         })?;
         Ok(Self {
@@ -196,7 +224,7 @@ impl Decoder {
     pub(crate) fn next(&mut self) -> Result<Option<RecordBatch>, StoreError> {
         match std::mem::replace(&mut self.state, State::Ended) {
             State::Pages(mut reader) => {
-                let batch = caught(&self.path, || reader.next().transpose())?;
+                let batch = guarded(&self.path, || reader.next().transpose())?;
                 if batch.is_some() {
                     self.state = State::Pages(reader);
                 }
@@ -240,27 +268,27 @@ fn selection(rows: &RowSet, rows_total: u64) -> Option<RowSelection> {
     Some(selectors.into())
 }
 
-fn caught<T, E: std::fmt::Display>(
-    path: &str,
-    decode: impl FnOnce() -> Result<T, E>,
-) -> Result<T, StoreError> {
-    // What a panic leaves half-done is dropped with the decoder.
-    let reason = match catch_unwind(AssertUnwindSafe(decode)) {
-        Ok(Ok(value)) => return Ok(value),
-        Ok(Err(error)) => error.to_string(),
-        Err(panic) => panic_text(panic.as_ref()),
-    };
-    Err(StoreError::Corrupt {
-        path: path.to_owned(),
-        reason,
-    })
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(ToString::to_string);
-    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
-    format!(
-        "the decoder gave up: {}",
-        text.as_deref().unwrap_or("no reason")
-    )
+    #[test]
+    fn a_page_header_that_would_never_end_is_refused() {
+        // A field that nobody knows, with a list of two billion booleans, twice over.
+        let field = [0x09, 0xc8, 0x01, 0xf2, 0xff, 0xff, 0xff, 0xff, 0x07];
+        let bytes = Bytes::from([field, field].concat());
+        let range = 0..bytes.len() as u64;
+        let fetched = Fetched::new(std::slice::from_ref(&range), vec![bytes]);
+        let pages =
+            |locations| ChunkBytes::new(&fetched, std::slice::from_ref(&range), locations).unwrap();
+        let mut reader = pages(None).get_read(0).unwrap();
+        io::Read::read(&mut reader, &mut [0]).unwrap_err();
+        let location = PageLocation {
+            offset: 0,
+            compressed_page_size: 18,
+            first_row_index: 0,
+        };
+        pages(Some(vec![location])).get_bytes(0, 18).unwrap_err();
+        pages(None).get_bytes(0, 18).unwrap();
+    }
 }

@@ -18,7 +18,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PhysicalExpr, PlanProperties,
 };
-use futures::{StreamExt, TryStreamExt, future};
+use futures::{StreamExt, stream};
 use model::ScanTask;
 
 use crate::error::ScanError;
@@ -198,19 +198,19 @@ impl ExecutionPlan for ScanExec {
 /// Cuts the stream off after `limit` rows, and drops it then, which stops the work behind it.
 fn at_most(limit: u64, stream: SendableRecordBatchStream) -> SendableRecordBatchStream {
     let schema: SchemaRef = stream.schema();
-    let mut left = usize::try_from(limit).unwrap_or(usize::MAX);
-    let cut = stream
-        .map_ok(move |batch| {
-            let rows = batch.num_rows().min(left);
-            left -= rows;
-            (batch.slice(0, rows), left == 0)
-        })
-        .scan(left == 0, |done, item| {
-            let was_done = *done;
-            *done |= matches!(item, Ok((_, true)));
-            future::ready((!was_done).then_some(item))
-        })
-        .map_ok(|(batch, _)| batch);
+    let left = usize::try_from(limit).unwrap_or(usize::MAX);
+    let source = (left > 0).then_some(stream);
+    let cut = stream::unfold((source, left), |(mut source, left)| async move {
+        let next = source.as_mut()?.next().await?;
+        let batch = match next {
+            Ok(batch) => batch,
+            Err(error) => return Some((Err(error), (source, left))),
+        };
+        let rows = batch.num_rows().min(left);
+        let left = left - rows;
+        let source = source.filter(|_| left > 0);
+        Some((Ok(batch.slice(0, rows)), (source, left)))
+    });
     Box::pin(RecordBatchStreamAdapter::new(schema, cut))
 }
 
@@ -261,61 +261,5 @@ impl ScanExec {
 }
 
 #[cfg(test)]
-mod tests {
-    use datafusion::physical_plan::displayable;
-    use fixtures::orders_many;
-
-    use super::*;
-    use crate::tests::table::Table;
-
-    async fn scan() -> (tempfile::TempDir, ScanExec) {
-        let dir = tempfile::tempdir().unwrap();
-        let table = Table::of("orders", &orders_many(dir.path(), 700, 7).unwrap()).await;
-        let filter = table.filter("status = 'paid'");
-        let spec = table.spec(&["order_id", "note"], Some(&filter));
-        let partitions = table.tasks.chunks(4).map(<[ScanTask]>::to_vec).collect();
-        (dir, ScanExec::new(Arc::new(spec), partitions))
-    }
-
-    #[tokio::test]
-    async fn a_plan_shows_the_table_the_filter_and_the_files() {
-        let (_dir, scan) = scan().await;
-        let shown = displayable(&scan).one_line().to_string();
-        assert_eq!(
-            shown.trim_end(),
-            "ScanExec: table=fulmar.main.orders, columns=[order_id, note], filter=status@4 = paid, \
-             files=7"
-        );
-        let verbose = displayable(&scan)
-            .set_show_schema(false)
-            .indent(true)
-            .to_string();
-        assert!(verbose.contains("part-00004.parquet, 2 more]"), "{verbose}");
-    }
-
-    #[tokio::test]
-    async fn a_limit_only_gets_tighter_and_bounds_the_estimate() {
-        let (_dir, scan) = scan().await;
-        let rows = |scan: &ScanExec, partition| scan.estimate(partition).unwrap().num_rows;
-        assert_eq!(rows(&scan, None), Precision::Inexact(700));
-        assert_eq!(rows(&scan, Some(1)), Precision::Inexact(300));
-        scan.estimate(Some(2)).unwrap_err();
-        let limited = scan.with_fetch(Some(10)).unwrap();
-        let looser = limited.with_fetch(Some(20)).unwrap();
-        assert_eq!((limited.fetch(), looser.fetch()), (Some(10), Some(10)));
-        assert_eq!(
-            rows(looser.downcast_ref().unwrap(), None),
-            Precision::Inexact(10)
-        );
-    }
-
-    #[tokio::test]
-    async fn without_a_runner_a_scan_says_so() {
-        let (_dir, scan) = scan().await;
-        let error = scan
-            .execute(0, Arc::new(TaskContext::default()))
-            .err()
-            .unwrap();
-        assert!(error.to_string().contains("fulmar.main.orders"), "{error}");
-    }
-}
+#[path = "exec_tests.rs"]
+mod tests;

@@ -1,8 +1,8 @@
 //! Footers of files seen before, and the page indexes read with them, bounded by memory. When many ask
 //! for one footer at once, one of them loads it.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use model::DataFile;
 use store::footer::{FooterHint, read_footer};
@@ -35,28 +35,39 @@ struct FileKey {
 /// Footers by file.
 #[derive(Debug)]
 pub(crate) struct Footers {
+    cache: Arc<Cache>,
+}
+
+#[derive(Debug)]
+struct Cache {
     most_bytes: u64,
     kept: Mutex<Kept>,
 }
 
 #[derive(Debug, Default)]
 struct Kept {
-    files: HashMap<FileKey, Entry>,
+    files: HashMap<Arc<FileKey>, Entry>,
+    /// The files by when they were used last.
+    by_use: BTreeMap<u64, Arc<FileKey>>,
     clock: u64,
+    /// The sum over the files.
+    bytes: u64,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Entry {
     file: Arc<OnceCell<Arc<OpenedFile>>>,
     used: u64,
+    /// Bytes of the file; none while it is loaded.
+    bytes: u64,
 }
 
 impl Footers {
     /// A cache of at most this many bytes, as far as their size is known.
     pub(crate) fn new(most_bytes: u64) -> Self {
+        let kept = Mutex::default();
         Self {
-            most_bytes,
-            kept: Mutex::default(),
+            cache: Arc::new(Cache { most_bytes, kept }),
         }
     }
 
@@ -106,64 +117,73 @@ impl Footers {
         key: FileKey,
         load: impl Future<Output = Result<OpenedFile, ScanError>>,
     ) -> Result<(Arc<OpenedFile>, bool), ScanError> {
-        let cell = self.cell(&key);
+        let place = self.cache.place(key);
         let mut loaded = false;
-        let file = cell
+        let file = place
+            .cell
             .get_or_try_init(|| async {
                 loaded = true;
-                load.await.map(Arc::new)
+                let account = Account {
+                    cache: Arc::downgrade(&self.cache),
+                    key: Arc::clone(&place.key),
+                };
+                let file = load.await?;
+                Ok::<_, ScanError>(Arc::new(file.with_account(account)))
             })
-            .await;
-        match file {
-            Ok(file) => {
-                if loaded {
-                    self.make_room(&key);
-                }
-                Ok((Arc::clone(file), !loaded))
-            }
-            Err(error) => {
-                self.forget_empty(&key);
-                Err(error)
-            }
+            .await?;
+        if loaded {
+            self.cache.weigh(&place.key, file.memory());
         }
+        Ok((Arc::clone(file), !loaded))
     }
+}
 
-    fn cell(&self, key: &FileKey) -> Arc<OnceCell<Arc<OpenedFile>>> {
+impl Cache {
+    /// The place of a file, which counts as used now.
+    fn place(&self, key: FileKey) -> Place<'_> {
         let mut kept = self.kept();
         kept.clock += 1;
         let clock = kept.clock;
-        let entry = kept.files.entry(key.clone()).or_default();
-        entry.used = clock;
-        Arc::clone(&entry.file)
-    }
-
-    /// Forgets the files that were not used for longest until the rest fits, but never `newest`.
-    fn make_room(&self, newest: &FileKey) {
-        let mut kept = self.kept();
-        let size = |entry: &Entry| entry.file.get().map_or(0, |file| file.memory());
-        let mut bytes: u64 = kept.files.values().map(size).sum();
-        while bytes > self.most_bytes {
-            let others = kept.files.iter().filter(|(key, _)| *key != newest);
-            let loaded = others.filter(|(_, entry)| entry.file.initialized());
-            let Some((oldest, freed)) = loaded
-                .min_by_key(|(_, entry)| entry.used)
-                .map(|(key, entry)| (key.clone(), size(entry)))
-            else {
-                return;
-            };
-            kept.files.remove(&oldest);
-            bytes -= freed;
+        let known = kept
+            .files
+            .get_key_value(&key)
+            .map(|(key, _)| Arc::clone(key));
+        let key = known.unwrap_or_else(|| Arc::new(key));
+        let entry = kept.files.entry(Arc::clone(&key)).or_insert_with(|| Entry {
+            file: Arc::default(),
+            used: clock,
+            bytes: 0,
+        });
+        let before = std::mem::replace(&mut entry.used, clock);
+        let cell = Arc::clone(&entry.file);
+        kept.by_use.remove(&before);
+        kept.by_use.insert(clock, Arc::clone(&key));
+        drop(kept);
+        Place {
+            cache: self,
+            key,
+            cell,
         }
     }
 
-    fn forget_empty(&self, key: &FileKey) {
+    /// Notes how large a file is, and forgets the files that were not used for longest until the rest
+    /// fits, but never this one.
+    fn weigh(&self, key: &FileKey, bytes: u64) {
         let mut kept = self.kept();
-        if kept
-            .files
-            .get(key)
-            .is_some_and(|entry| !entry.file.initialized())
-        {
-            kept.files.remove(key);
+        let Some(entry) = kept.files.get_mut(key) else {
+            return;
+        };
+        let before = std::mem::replace(&mut entry.bytes, bytes);
+        kept.bytes = kept.bytes - before + bytes;
+        while kept.bytes > self.most_bytes {
+            let mut oldest_first = kept.by_use.values();
+            let oldest = oldest_first.find(|other| {
+                other.as_ref() != key && kept.files.get(*other).is_some_and(|file| file.bytes > 0)
+            });
+            let Some(oldest) = oldest.cloned() else {
+                return;
+            };
+            kept.forget(&oldest);
         }
     }
 
@@ -171,3 +191,57 @@ impl Footers {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+impl Kept {
+    fn forget(&mut self, key: &FileKey) {
+        if let Some(entry) = self.files.remove(key) {
+            self.by_use.remove(&entry.used);
+            self.bytes -= entry.bytes;
+        }
+    }
+}
+
+/// One caller's hold on the place of a file. When the last caller lets go of a place that no file came
+/// to, because loading failed or nobody waits for it any more, the place goes too.
+struct Place<'a> {
+    cache: &'a Cache,
+    key: Arc<FileKey>,
+    cell: Arc<OnceCell<Arc<OpenedFile>>>,
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        if self.cell.initialized() {
+            return;
+        }
+        let mut kept = self.cache.kept();
+        let entry = kept.files.get(&self.key);
+        // Held by the entry and here; places are taken under the lock, so that no other can come.
+        let last = entry.is_some_and(|entry| {
+            Arc::ptr_eq(&entry.file, &self.cell) && Arc::strong_count(&self.cell) == 2
+        });
+        if last {
+            kept.forget(&self.key);
+        }
+    }
+}
+
+/// Where a kept file says that it has grown.
+#[derive(Debug)]
+pub(crate) struct Account {
+    cache: Weak<Cache>,
+    key: Arc<FileKey>,
+}
+
+impl Account {
+    /// Notes the file's bytes of memory.
+    pub(crate) fn weigh(&self, bytes: u64) {
+        if let Some(cache) = self.cache.upgrade() {
+            cache.weigh(&self.key, bytes);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "footers_tests.rs"]
+mod tests;

@@ -1,6 +1,7 @@
 //! A file whose footer is here: its columns as the table sees them, and the page indexes read so far.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use model::{ColumnMapping, Predicate, TableSchema};
@@ -12,6 +13,7 @@ use store::page_index::{ChunkIndex, IndexesWanted, read_page_indexes};
 use store::{Fetched, Ledger};
 
 use crate::error::ScanError;
+use crate::footers::Account;
 use crate::pages::{ColumnPages, Page};
 
 /// A file's footer and the indexes that were read with it. Knows no table.
@@ -20,6 +22,9 @@ pub(crate) struct OpenedFile {
     path: String,
     footer: Footer,
     indexes: Mutex<HashMap<(usize, usize), Known>>,
+    /// Bytes of memory of the footer and the indexes, about.
+    memory: AtomicU64,
+    account: Option<Account>,
 }
 
 /// What is known of the indexes of one chunk.
@@ -51,7 +56,15 @@ impl OpenedFile {
             path: path.to_owned(),
             footer: footer.without_tail(),
             indexes: Mutex::default(),
+            memory: AtomicU64::new(footer.metadata.memory_size() as u64),
+            account: None,
         }
+    }
+
+    /// The same, which says there when it has grown.
+    pub(crate) fn with_account(self, account: Account) -> Self {
+        let account = Some(account);
+        Self { account, ..self }
     }
 
     pub(crate) fn path(&self) -> &str {
@@ -76,16 +89,7 @@ impl OpenedFile {
 
     /// Bytes of memory, about.
     pub(crate) fn memory(&self) -> u64 {
-        let indexes = self.indexes.lock().unwrap_or_else(PoisonError::into_inner);
-        let indexes = indexes
-            .values()
-            .flat_map(|known| &known.index)
-            .map(|index| {
-                let pages = index.pages.page_locations().len();
-                // A location, and two bounds of a few words each.
-                pages * (24 + index.columns.as_ref().map_or(0, |_| 96))
-            });
-        (self.metadata().memory_size() + indexes.sum::<usize>()) as u64
+        self.memory.load(Ordering::Relaxed)
     }
 
     /// The indexes of the wanted chunks: those known, and the rest from `tail` or in one wave.
@@ -117,16 +121,39 @@ impl OpenedFile {
             ..self.footer.clone()
         };
         let read = read_page_indexes(ledger, &footer, missing).await?;
-        let mut known = self.indexes.lock().unwrap_or_else(PoisonError::into_inner);
         for (row_group, leaf, judged) in chunks(missing) {
             let index = read.chunk(row_group, leaf).cloned();
             if let Some(index) = &index {
                 indexes.bytes += self.index_bytes(row_group, leaf, index);
                 indexes.chunks.insert((row_group, leaf), Arc::clone(index));
             }
-            known.insert((row_group, leaf), Known { judged, index });
+            self.keep((row_group, leaf), Known { judged, index });
+        }
+        if let Some(account) = &self.account {
+            account.weigh(self.memory());
         }
         Ok(indexes)
+    }
+
+    fn keep(&self, chunk: (usize, usize), known: Known) {
+        let memory = |known: &Known| {
+            let index = known.index.as_ref();
+            index.map_or(0, |index| self.index_memory(chunk, index))
+        };
+        let more = memory(&known);
+        let mut indexes = self.indexes.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = indexes.insert(chunk, known);
+        let less = before.as_ref().map_or(0, memory);
+        self.memory.fetch_add(more, Ordering::Relaxed);
+        self.memory.fetch_sub(less, Ordering::Relaxed);
+    }
+
+    /// Bytes of memory of a chunk's indexes, about: what they are decoded from, and a few words for each
+    /// page.
+    fn index_memory(&self, (row_group, leaf): (usize, usize), index: &ChunkIndex) -> u64 {
+        let pages = index.pages.page_locations().len() as u64;
+        let words = if index.columns.is_some() { 15 } else { 3 };
+        self.index_bytes(row_group, leaf, index) + pages * words * 8
     }
 
     fn known(&self, wanted: IndexesWanted<'_>) -> Indexes {

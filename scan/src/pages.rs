@@ -8,10 +8,9 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use model::{
-    ColumnBounds, ColumnPredicate, Condition, FieldId, Level, Predicate, Reason, StatsSource,
-    Verdict,
+    ColumnBounds, ColumnPredicate, FieldId, Level, Predicate, Reason, StatsSource, Verdict,
 };
-use store::fold::fold;
+use store::fold::Folded;
 
 use crate::rows::RowSet;
 
@@ -88,11 +87,9 @@ impl Judge<'_> {
         for conjunct in conjuncts {
             let (may, sure) = self.rows_of(conjunct);
             for (column, skipped) in self.columns.iter().zip(&mut skipped) {
-                if conjunct.fields().contains(&column.field) {
-                    judged
-                        .runs
-                        .extend(self.runs(conjunct, column, &may, skipped));
-                }
+                judged
+                    .runs
+                    .extend(self.runs(conjunct, column, &may, skipped));
             }
             judged.may = judged.may.intersect(&may);
             judged.sure = judged.sure.intersect(&sure);
@@ -172,7 +169,11 @@ impl Judge<'_> {
         may: &RowSet,
         skipped: &mut [bool],
     ) -> Vec<Run> {
+        let Some(name) = name_of(conjunct, column.field) else {
+            return Vec::new();
+        };
         let mut runs: Vec<Run> = Vec::new();
+        let mut over = OverRows::none(self);
         for (number, (page, skipped)) in column.pages.iter().zip(skipped).enumerate() {
             if *skipped || page.rows.is_empty() || may.overlaps(&page.rows) {
                 continue;
@@ -180,38 +181,81 @@ impl Judge<'_> {
             *skipped = true;
             if let Some(last) = runs.last_mut()
                 && last.pages.end == number
-                && let Some(reason) =
-                    self.refutation(conjunct, column, &(last.rows.start..page.rows.end))
             {
-                last.pages.end = number + 1;
-                last.rows.end = page.rows.end;
-                last.reason = reason;
-                continue;
+                over.grow(page.rows.end);
+                if let Some(reason) = over.refutation(conjunct, name) {
+                    last.pages.end = number + 1;
+                    last.rows.end = page.rows.end;
+                    last.reason = reason;
+                    continue;
+                }
             }
+            over = OverRows::of(self, conjunct, &page.rows);
             runs.push(Run {
-                column: name_of(conjunct, column.field)
-                    .unwrap_or_default()
-                    .to_owned(),
+                column: name.to_owned(),
                 pages: number..number + 1,
                 rows: page.rows.clone(),
-                reason: self
-                    .refutation(conjunct, column, &page.rows)
+                reason: over
+                    .refutation(conjunct, name)
                     .unwrap_or_else(|| own_reason(conjunct, column.field, &page.bounds)),
             });
         }
         runs
     }
+}
 
-    /// Why the conjunct holds in none of `rows`, as far as the bounds over all of them tell.
-    fn refutation(
-        &self,
-        conjunct: &Predicate,
-        column: &ColumnPages,
-        rows: &Range<u64>,
-    ) -> Option<Reason> {
-        let over = OverRows { judge: self, rows };
-        let reason = conjunct.refutation(&over, Level::Page)?;
-        let name = name_of(conjunct, column.field)?;
+/// What is known of a conjunct's columns over some rows: the bounds of all pages that hold one of them.
+struct OverRows<'a> {
+    judge: &'a Judge<'a>,
+    columns: Vec<OverPages<'a>>,
+}
+
+/// What is known of one column over the pages so far.
+struct OverPages<'a> {
+    field: FieldId,
+    bounds: Folded,
+    /// The pages that are not among them yet.
+    after: &'a [Page],
+}
+
+impl<'a> OverRows<'a> {
+    fn none(judge: &'a Judge<'a>) -> Self {
+        let columns = Vec::new();
+        Self { judge, columns }
+    }
+
+    fn of(judge: &'a Judge<'a>, conjunct: &Predicate, rows: &Range<u64>) -> Self {
+        let columns = conjunct.fields().into_iter().filter_map(|field| {
+            let pages = judge.pages_of(field)?;
+            let first = pages.partition_point(|page| page.rows.end <= rows.start);
+            Some(OverPages {
+                field,
+                bounds: Folded::default(),
+                after: pages.get(first..)?,
+            })
+        });
+        let columns = columns.collect();
+        let mut over = Self { judge, columns };
+        over.grow(rows.end);
+        over
+    }
+
+    /// The same with the rows up to `end`.
+    fn grow(&mut self, end: u64) {
+        for column in &mut self.columns {
+            while let Some((page, after)) = column.after.split_first()
+                && page.rows.start < end
+            {
+                column.bounds.add(&page.bounds);
+                column.after = after;
+            }
+        }
+    }
+
+    /// Why the conjunct holds in none of the rows, as far as the bounds over all of them tell, if the
+    /// column of this name has to do with it.
+    fn refutation(&self, conjunct: &Predicate, name: &str) -> Option<Reason> {
+        let reason = conjunct.refutation(self, Level::Page)?;
         let own = reason
             .conditions
             .iter()
@@ -220,21 +264,12 @@ impl Judge<'_> {
     }
 }
 
-/// What is known of columns over some rows: the bounds of all pages that hold one of them.
-struct OverRows<'a> {
-    judge: &'a Judge<'a>,
-    rows: &'a Range<u64>,
-}
-
 impl StatsSource for OverRows<'_> {
     fn bounds(&self, field: FieldId) -> Option<Cow<'_, ColumnBounds>> {
-        let Some(pages) = self.judge.pages_of(field) else {
-            return self.judge.row_group.bounds(field);
-        };
-        let first = pages.partition_point(|page| page.rows.end <= self.rows.start);
-        let here = pages.get(first..)?.iter();
-        let here = here.take_while(|page| page.rows.start < self.rows.end);
-        Some(Cow::Owned(fold(here.map(|page| page.bounds.clone()))))
+        match self.columns.iter().find(|column| column.field == field) {
+            Some(column) => Some(Cow::Owned(column.bounds.bounds())),
+            None => self.judge.row_group.bounds(field),
+        }
     }
 }
 
@@ -251,23 +286,15 @@ fn name_of(predicate: &Predicate, field: FieldId) -> Option<&str> {
 
 /// The reason when only several pages of other columns together rule the page out.
 fn own_reason(conjunct: &Predicate, field: FieldId, bounds: &ColumnBounds) -> Reason {
-    let mut conditions = Vec::new();
-    collect_tests(conjunct, field, bounds, &mut conditions);
-    Reason {
-        level: Level::Page,
-        conditions,
-    }
+    let mut reason = Reason::at(Level::Page);
+    collect_tests(conjunct, field, bounds, &mut reason);
+    reason
 }
 
-fn collect_tests(
-    predicate: &Predicate,
-    field: FieldId,
-    bounds: &ColumnBounds,
-    found: &mut Vec<Condition>,
-) {
+fn collect_tests(predicate: &Predicate, field: FieldId, bounds: &ColumnBounds, found: &mut Reason) {
     match predicate {
         Predicate::Column(column) if column.field == field => {
-            found.push(Condition::new(column, bounds));
+            found.refuted(column, bounds);
         }
         Predicate::And(parts) | Predicate::Or(parts) => {
             for part in parts {

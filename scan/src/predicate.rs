@@ -9,12 +9,13 @@
 mod like;
 mod literal;
 mod operand;
+mod step;
 
 use datafusion::logical_expr::expr::{InList, Like};
 use datafusion::logical_expr::{Between, BinaryExpr, Expr, Operator};
 use datafusion::scalar::ScalarValue;
 use model::interval::End;
-use model::{Datum, Interval, Predicate, TableSchema, ValueSet};
+use model::{ColumnPredicate, Datum, Interval, Predicate, TableSchema, ValueSet};
 
 use operand::Operand;
 
@@ -105,7 +106,7 @@ fn compare(
         return Predicate::Unknown;
     };
     match distinct {
-        Some(true) => column.passes(ValueSet::except([value]), true),
+        Some(true) => column.passes(ValueSet::all_but(value), true),
         Some(false) => column.passes(ValueSet::points([value]), false),
         None => match values_that(op, value) {
             Some(values) => column.passes(values, false),
@@ -122,7 +123,7 @@ fn compares(op: Operator) -> bool {
 fn values_that(op: Operator, value: Datum) -> Option<ValueSet> {
     let (lower, upper) = match op {
         Operator::Eq => return Some(ValueSet::points([value])),
-        Operator::NotEq => return Some(ValueSet::except([value])),
+        Operator::NotEq => return Some(ValueSet::all_but(value)),
         Operator::Lt => (End::Unbounded, End::Exclusive(value)),
         Operator::LtEq => (End::Unbounded, End::Inclusive(value)),
         Operator::Gt => (End::Exclusive(value), End::Unbounded),
@@ -168,7 +169,10 @@ fn rows_where_in(list: &InList, wanted: bool, schema: &TableSchema) -> Predicate
         true => column.passes(ValueSet::points(values), false),
         // With a NULL in the list, no value is surely not in it.
         false if null_listed => Predicate::Never,
-        false => column.passes(ValueSet::except(values), false),
+        false => match ValueSet::except(values) {
+            Some(values) => column.passes(values, false),
+            None => Predicate::Unknown,
+        },
     }
 }
 
@@ -219,18 +223,21 @@ fn any_of(parts: impl IntoIterator<Item = Predicate>) -> Predicate {
                 _ => None,
             })
         {
-            let intervals = earlier
-                .values
-                .intervals()
-                .iter()
-                .chain(column.values.intervals());
-            earlier.values = ValueSet::of(intervals.cloned().collect::<Vec<_>>());
+            earlier.values = earlier.values.union(&column.values);
             earlier.nulls |= column.nulls;
         } else {
             merged.push(part);
         }
     }
-    Predicate::or(merged)
+    Predicate::or(merged.into_iter().map(|part| match part {
+        Predicate::Column(ColumnPredicate {
+            field,
+            name,
+            values,
+            nulls,
+        }) => Predicate::column(field, &name, values, nulls),
+        part => part,
+    }))
 }
 
 fn alternatives(part: Predicate) -> Vec<Predicate> {

@@ -276,6 +276,7 @@ impl Probe<'_> {
             reason: Reason {
                 level,
                 conditions: vec![Condition::new(self.test, &bounds)],
+                more: 0,
             },
         }
     }

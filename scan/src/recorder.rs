@@ -1,15 +1,21 @@
 //! Collects what the scans of a ticket did, one report per task, whether they end, fail or are dropped.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use model::TaskReport;
 use tokio::sync::Notify;
+
+/// Skips of all tasks together that are kept one by one; beyond, they are only counted. Reports travel
+/// with the last message of a stream and must stay well below the size of one.
+const MOST_SKIPS: usize = 5_000;
 
 /// The reports of the tasks of one ticket or query. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Recorder {
     reports: Arc<Mutex<Vec<Option<TaskReport>>>>,
     recorded: Arc<Notify>,
+    skips: Arc<AtomicUsize>,
 }
 
 impl Recorder {
@@ -61,6 +67,15 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    /// Whether one more skip may be kept; it then counts as kept.
+    pub(crate) fn keeps_skip(&self) -> bool {
+        let one_more = |kept| (kept < MOST_SKIPS).then_some(kept + 1);
+        let skips = &self.recorder.skips;
+        skips
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more)
+            .is_ok()
+    }
+
     /// Puts the report there.
     pub(crate) fn record(&self, report: TaskReport) {
         let mut reports = self
@@ -72,5 +87,19 @@ impl Place {
             *place = Some(report);
         }
         self.recorder.recorded.notify_waiters();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tasks_of_a_ticket_share_the_room_for_skips() {
+        let recorder = Recorder::new();
+        let (one, two) = (recorder.begin(), recorder.begin());
+        let kept = |place: &Place| (0..MOST_SKIPS).filter(|_| place.keeps_skip()).count();
+        assert_eq!((0..10).filter(|_| one.keeps_skip()).count(), 10);
+        assert_eq!((kept(&two), kept(&one)), (MOST_SKIPS - 10, 0));
     }
 }

@@ -60,7 +60,11 @@ pub(crate) fn judge(
         judged.row_groups += 1;
         judged.rows += within.end - within.start;
         let known = known(file, row_group, &tested, &fields, Constants::of(task));
-        match predicate.refutation(known.as_slice(), Level::RowGroup) {
+        let verdict = predicate.verdict(known.as_slice());
+        let refutation = (verdict == Verdict::None)
+            .then(|| predicate.refutation(known.as_slice(), Level::RowGroup))
+            .flatten();
+        match refutation {
             Some(reason) => judged.skips.push(Skip {
                 path: file.path().to_owned(),
                 unit: SkippedUnit::RowGroup {
@@ -73,7 +77,7 @@ pub(crate) fn judge(
                 row_group,
                 rows,
                 within,
-                sure: predicate.verdict(known.as_slice()) == Verdict::All,
+                sure: verdict == Verdict::All,
                 known,
             }),
         }

@@ -11,10 +11,6 @@ use crate::footers::Opened;
 use crate::read_plan::RowGroupRead;
 use crate::recorder::{Place, Recorder};
 
-/// Skips that are kept one by one; beyond, they are only counted. Reports travel with the last message
-/// of a stream and must stay well below the size of one.
-const MOST_SKIPS: usize = 5_000;
-
 /// The account of one scan task.
 #[derive(Debug)]
 pub(crate) struct TaskLog {
@@ -43,9 +39,10 @@ impl TaskLog {
         &self.ledger
     }
 
+    /// What was skipped, as far as there is room to tell.
     pub(crate) fn skip(&mut self, skips: impl IntoIterator<Item = Skip>) {
-        let room = MOST_SKIPS.saturating_sub(self.skips.len());
-        self.skips.extend(skips.into_iter().take(room));
+        let kept = skips.into_iter().take_while(|_| self.place.keeps_skip());
+        self.skips.extend(kept);
     }
 
     /// A footer that was read, or was kept.

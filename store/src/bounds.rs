@@ -14,7 +14,7 @@ use parquet::file::statistics::Statistics;
 use crate::columns::{FileColumn, FileColumns};
 use crate::fold::fold;
 use crate::value::{Raw, datum};
-use crate::widen::widens;
+use crate::widen::comparable;
 
 /// Bounds of the table's columns over a whole file: no row group may leave one out.
 pub fn file_bounds(
@@ -50,7 +50,7 @@ fn readable(columns: &FileColumns) -> impl Iterator<Item = &FileColumn> {
 }
 
 pub(crate) fn is_readable(column: &FileColumn) -> bool {
-    column.flat && widens(&column.file_type, &column.table_type)
+    column.flat && comparable(&column.file_type, &column.table_type)
 }
 
 fn column_bounds(

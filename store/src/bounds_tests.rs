@@ -280,3 +280,21 @@ fn nested_and_absent_columns_are_not_mentioned() {
     let other = file("optional int32 y;", true, &[int(1, 2, Some(0))]);
     assert_eq!(bounds(&other, DataType::Int32), None);
 }
+
+#[test]
+fn times_are_bounded_in_every_finer_unit_of_the_table() {
+    use arrow_schema::TimeUnit;
+    let micros = Statistics::int64(Some(-1_500), Some(2_500), None, Some(0), false);
+    let column = "optional int64 x (TIMESTAMP(MICROS,false));";
+    let limits = |unit| limits_of(column, micros.clone(), DataType::Timestamp(unit, None));
+    let time = |value| {
+        let unit = TimeUnit::Microsecond;
+        let utc = false;
+        Some(Bound::exact(Datum::Timestamp { value, unit, utc }))
+    };
+    assert_eq!(
+        limits(TimeUnit::Nanosecond),
+        Some([time(-1_500), time(2_500)])
+    );
+    assert_eq!(limits(TimeUnit::Millisecond), None);
+}

@@ -137,6 +137,10 @@ impl StoreError {
                 url: path,
                 reason: innermost(error),
             },
+            _ if is_range(error) => Self::Truncated {
+                path,
+                reason: innermost(error),
+            },
             _ => Self::of_io(path, error),
         }
     }
@@ -164,22 +168,134 @@ impl StoreError {
     }
 }
 
+/// Whether the same request may succeed when it is sent again: nothing that is known to last is wrong.
+pub(crate) fn passes(error: &object_store::Error) -> bool {
+    use object_store::Error as E;
+    match error {
+        E::Generic { .. } | E::JoinError { .. } => {}
+        _ => return false,
+    }
+    match status(error) {
+        Some(status) => matches!(status, 408 | 425 | 429 | 500..=599),
+        None => !is_range(error),
+    }
+}
+
+/// Whether the file is shorter than what was asked of it. Stores have no error of their own for it, nor
+/// is the one they wrap public.
+fn is_range(error: &object_store::Error) -> bool {
+    const SHORTER: [&str; 3] = [
+        "Wanted range starting at",
+        "Requested range was invalid",
+        "Out of range of file",
+    ];
+    matches!(error, object_store::Error::Generic { .. })
+        && (status(error) == Some(416)
+            || SHORTER
+                .iter()
+                .any(|text| causes(error).any(|cause| cause.to_string().contains(text))))
+}
+
+/// The HTTP status that a store answered with; the crate only says it in words.
+fn status(error: &object_store::Error) -> Option<u16> {
+    causes(error).find_map(|cause| {
+        let text = cause.to_string();
+        let (_, after) = text.split_once("non-2xx status code: ")?;
+        after.get(..3)?.parse().ok()
+    })
+}
+
+/// The error and what caused it, to the last.
+fn causes<'a>(
+    error: &'a (dyn StdError + 'static),
+) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+    fn source<'a>(cause: &&'a (dyn StdError + 'static)) -> Option<&'a (dyn StdError + 'static)> {
+        (*cause).source()
+    }
+    std::iter::successors(Some(error), source)
+}
+
 /// The last cause says what happened; those before it repeat it with the name of the store.
 fn innermost(error: &(dyn StdError + 'static)) -> String {
-    let mut cause = error;
-    while let Some(source) = cause.source() {
-        cause = source;
-    }
-    cause.to_string()
+    let last = causes(error).last();
+    last.map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 fn io_kind(error: &(dyn StdError + 'static)) -> Option<io::ErrorKind> {
-    let mut cause = Some(error);
-    while let Some(current) = cause {
-        if let Some(error) = current.downcast_ref::<io::Error>() {
-            return Some(error.kind());
+    let mut causes = causes(error);
+    causes.find_map(|cause| Some(cause.downcast_ref::<io::Error>()?.kind()))
+}
+
+#[cfg(test)]
+mod tests {
+    use object_store::path::Path;
+    use object_store::{ObjectStoreExt, PutPayload};
+
+    use super::*;
+
+    fn generic(text: &str) -> object_store::Error {
+        object_store::Error::Generic {
+            store: "S3",
+            source: text.into(),
         }
-        cause = current.source();
     }
-    None
+
+    #[test]
+    fn only_what_may_pass_is_worth_another_request() {
+        let answered =
+            |status| generic(&format!("Server returned non-2xx status code: {status}: x"));
+        for status in [
+            "500 Internal Server Error",
+            "503",
+            "429 Too Many Requests",
+            "408",
+        ] {
+            assert!(passes(&answered(status)), "{status}");
+        }
+        for status in ["400 Bad Request", "404", "416 Range Not Satisfiable", "301"] {
+            assert!(!passes(&answered(status)), "{status}");
+        }
+        assert!(passes(&generic("connection reset by peer")));
+        let source = || "x".into();
+        let path = || "x".to_owned();
+        for lasting in [
+            object_store::Error::NotFound {
+                path: path(),
+                source: source(),
+            },
+            object_store::Error::PermissionDenied {
+                path: path(),
+                source: source(),
+            },
+            object_store::Error::Precondition {
+                path: path(),
+                source: source(),
+            },
+        ] {
+            assert!(!passes(&lasting), "{lasting}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_file_that_is_shorter_than_it_was_is_truncated() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("x"), "short").unwrap();
+        let memory = object_store::memory::InMemory::new();
+        let path = Path::from("x");
+        memory
+            .put(&path, PutPayload::from_static(b"short"))
+            .await
+            .unwrap();
+        let local = object_store::local::LocalFileSystem::new_with_prefix(dir.path()).unwrap();
+        let errors = [
+            memory.get_range(&path, 10..20).await.unwrap_err(),
+            local.get_range(&path, 10..20).await.unwrap_err(),
+            generic("Server returned non-2xx status code: 416 Range Not Satisfiable: "),
+        ];
+        for error in errors {
+            assert!(!passes(&error), "{error}");
+            let error = StoreError::of("s3://b/x", &error);
+            assert!(matches!(error, StoreError::Truncated { .. }), "{error:?}");
+        }
+    }
 }

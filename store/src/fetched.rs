@@ -13,11 +13,10 @@ pub struct Fetched {
 impl Fetched {
     /// The pieces that a read gave for its ranges.
     pub fn new(ranges: &[Range<u64>], bytes: Vec<Bytes>) -> Self {
-        let mut fetched = Self::default();
-        for (range, piece) in ranges.iter().zip(bytes) {
-            fetched.push(range.start, piece);
-        }
-        fetched
+        let starts = ranges.iter().map(|range| range.start);
+        let mut pieces: Vec<(u64, Bytes)> = starts.zip(bytes).collect();
+        pieces.sort_by_key(|(start, _)| *start);
+        Self { pieces }
     }
 
     /// Adds a piece.
@@ -28,21 +27,18 @@ impl Fetched {
 
     /// The bytes of a range without copying, when one piece holds all of it.
     pub fn get(&self, range: &Range<u64>) -> Option<Bytes> {
-        self.pieces.iter().rev().find_map(|(offset, piece)| {
-            let start = usize::try_from(range.start.checked_sub(*offset)?).ok()?;
-            let end = usize::try_from(range.end.checked_sub(*offset)?).ok()?;
-            (start <= end && end <= piece.len()).then(|| piece.slice(start..end))
-        })
-    }
-
-    /// Bytes held.
-    pub fn len(&self) -> usize {
-        self.pieces.iter().map(|(_, piece)| piece.len()).sum()
-    }
-
-    /// Whether nothing is held.
-    pub fn is_empty(&self) -> bool {
-        self.pieces.is_empty()
+        let begun = self
+            .pieces
+            .partition_point(|(offset, _)| *offset <= range.start);
+        self.pieces
+            .get(..begun)?
+            .iter()
+            .rev()
+            .find_map(|(offset, piece)| {
+                let start = usize::try_from(range.start.checked_sub(*offset)?).ok()?;
+                let end = usize::try_from(range.end.checked_sub(*offset)?).ok()?;
+                (start <= end && end <= piece.len()).then(|| piece.slice(start..end))
+            })
     }
 }
 
@@ -58,6 +54,8 @@ mod tests {
         assert_eq!(fetched.get(&(20..25)).as_deref(), Some(&b"world"[..]));
         assert_eq!(fetched.get(&(14..21)), None);
         assert_eq!(fetched.get(&(0..5)), None);
-        assert_eq!(fetched.len(), 10);
+        let mut overlapping = fetched;
+        overlapping.push(12, Bytes::from_static(b"l"));
+        assert_eq!(overlapping.get(&(12..14)).as_deref(), Some(&b"ll"[..]));
     }
 }

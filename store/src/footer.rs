@@ -8,15 +8,16 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use model::{ByteSpan, DataFile};
-use parquet::errors::ParquetError;
 use parquet::file::metadata::{
     FooterTail, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData,
 };
 
 use crate::error::StoreError;
 use crate::fetched::Fetched;
+use crate::guard::{guarded, plain};
 use crate::ledger::Ledger;
 use crate::profile::StoreProfile;
+use crate::thrift;
 
 /// The length of a footer and the magic, at the end of each file.
 const TAIL: u64 = 8;
@@ -170,26 +171,15 @@ fn footer_length(path: &str, size: u64, end: &Bytes) -> Result<u64, StoreError> 
 }
 
 fn decode(path: &str, size: u64, footer: &Bytes) -> Result<ParquetMetaData, StoreError> {
-    let thrift = footer.len().saturating_sub(8);
-    let thrift = footer.get(..thrift).unwrap_or_default();
-    let decoded = guarded(path, || ParquetMetaDataReader::decode_metadata(thrift))?;
-    let metadata = decoded.map_err(|error| StoreError::corrupt(path, plain(&error)))?;
+    let bytes = footer.len().saturating_sub(8);
+    let bytes = footer.get(..bytes).unwrap_or_default();
+    thrift::check(bytes, thrift::FILE)
+        .map_err(|flaw| StoreError::corrupt(path, format!("its footer is broken: {flaw}")))?;
+    let metadata = guarded(path, || {
+        ParquetMetaDataReader::decode_metadata(bytes).map_err(plain)
+    })?;
     check(path, size, &metadata)?;
     Ok(metadata)
-}
-
-/// What the decoder says, without the crate's name before it.
-fn plain(error: &ParquetError) -> String {
-    match error {
-        ParquetError::General(reason) | ParquetError::EOF(reason) => reason.clone(),
-        other => other.to_string(),
-    }
-}
-
-/// Decoders of others' code may panic on bytes that nobody wrote; here that is an error like another.
-pub(crate) fn guarded<T>(path: &str, decode: impl FnOnce() -> T) -> Result<T, StoreError> {
-    std::panic::catch_unwind(std::panic::AssertUnwindSafe(decode))
-        .map_err(|_| StoreError::corrupt(path, "it cannot be decoded"))
 }
 
 /// Refuses counts and offsets that cannot be, so that nobody after this has to.

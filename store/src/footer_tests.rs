@@ -153,6 +153,44 @@ async fn broken_files_give_an_error_that_names_them() {
 }
 
 #[tokio::test]
+async fn footers_made_to_exhaust_the_reader_are_refused() {
+    let huge = [0xff, 0xff, 0xff, 0xff, 0x07];
+    let node = |children: &[u8]| [&[0x48, 1, b'a', 0x15][..], children, &[0]].concat();
+    let deep = [
+        &[0x29, 0xfc, 0xff, 0xff, 0x03][..],
+        &node(&[2]).repeat(65_535),
+    ]
+    .concat();
+    let cases = [
+        [
+            &[0x29, 0x2c][..],
+            &node(&[0xfe, 0xff, 0xff, 0xff, 0x0f]),
+            &node(&[0]),
+            &[0],
+        ]
+        .concat(),
+        [deep, vec![0]].concat(),
+        [
+            &[0x15, 2, 0x19, 0x1c][..],
+            &node(&[0]),
+            &[0x16, 2, 0x19, 0xfc],
+            &huge,
+        ]
+        .concat(),
+        [&[0x09, 0xc8, 0x01, 0xf2][..], &huge, &[0]].concat(),
+    ];
+    for footer in cases {
+        let length = u32::try_from(footer.len()).unwrap().to_le_bytes();
+        let bytes = [b"PAR1", footer.as_slice(), &length, b"PAR1"].concat();
+        let error = read(bytes).await.unwrap_err().to_string();
+        assert!(
+            error.contains("is corrupt: its footer is broken"),
+            "{error}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn no_single_flipped_byte_or_cut_brings_it_down() {
     let good = file(2);
     for position in (good.len() - 500).max(4)..good.len() {

@@ -9,7 +9,7 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaData;
 
 use crate::error::StoreError;
-use crate::footer::guarded;
+use crate::guard::guarded;
 use crate::widen::common_type;
 
 /// The Arrow schema of a file as clients see it: no views, no dictionaries (values only) and no field
@@ -25,9 +25,11 @@ pub fn arrow_schema(path: &str, metadata: &ParquetMetaData) -> Result<SchemaRef,
         parquet_to_arrow_schema(file.schema_descr(), hints)
             .or_else(|_| parquet_to_arrow_schema(file.schema_descr(), None))
     };
-    let schema = guarded(path, convert)?.map_err(|error| StoreError::Unsupported {
-        path: path.to_owned(),
-        reason: error.to_string(),
+    let schema = guarded(path, || Ok::<_, ParquetError>(convert()))?.map_err(|error| {
+        StoreError::Unsupported {
+            path: path.to_owned(),
+            reason: error.to_string(),
+        }
     })?;
     Ok(Arc::new(Schema::new(plain_fields(schema.fields()))))
 }

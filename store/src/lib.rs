@@ -10,6 +10,9 @@ pub mod location;
 pub mod open;
 pub mod profile;
 
+mod guard;
+mod thrift;
+
 pub mod fetched;
 pub mod ledger;
 pub mod network;
@@ -37,6 +40,7 @@ pub use columns::{FileColumn, FileColumns, match_columns};
 pub use error::StoreError;
 pub use fetched::Fetched;
 pub use footer::{Footer, FooterHint, read_footer};
+pub use guard::guarded;
 pub use infer::{Merger, arrow_schema};
 pub use ledger::{Entry, Ledger, Suffix};
 pub use location::{Location, version_of};
@@ -44,3 +48,4 @@ pub use open::Stores;
 pub use page_bounds::{page_bounds, page_rows};
 pub use page_index::{ChunkIndex, IndexesWanted, PageIndexes, read_page_indexes};
 pub use profile::{Objective, StoreProfile, coalesce};
+pub use thrift::check_page_header;

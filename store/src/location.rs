@@ -82,10 +82,11 @@ impl fmt::Display for Location {
 const MODIFIED: &str = "modified ";
 
 /// The version of an object as [`model::DataFile`] keeps it: its etag or, where the store has none, its
-/// modification time.
+/// modification time. Etags are kept without quotes and mark of weakness, because stores do not write
+/// them alike everywhere: Azure lists them bare and answers reads with quoted ones.
 pub fn version_of(meta: &ObjectMeta) -> String {
     if let Some(etag) = &meta.e_tag {
-        return etag.clone();
+        return bare(etag).to_owned();
     }
     let time = meta.last_modified;
     format!(
@@ -94,7 +95,56 @@ pub fn version_of(meta: &ObjectMeta) -> String {
     )
 }
 
-/// The etag in a version, when it is one.
-pub(crate) fn etag(version: &str) -> Option<&str> {
-    (!version.starts_with(MODIFIED)).then_some(version)
+/// The etag in a version, when it is one, as a request to the store of this URL names it: HTTP wants
+/// quotes, and stores on this machine compare it as it is.
+pub(crate) fn etag(url: &str, version: &str) -> Option<String> {
+    if version.starts_with(MODIFIED) {
+        return None;
+    }
+    let etag = bare(version);
+    let here = url.starts_with("file:") || url.starts_with("memory:");
+    Some(if here {
+        etag.to_owned()
+    } else {
+        format!("\"{etag}\"")
+    })
+}
+
+fn bare(etag: &str) -> &str {
+    let strong = etag.strip_prefix("W/").unwrap_or(etag);
+    let quoted = strong.strip_prefix('"');
+    let unquoted = quoted.and_then(|rest| rest.strip_suffix('"'));
+    unquoted.unwrap_or(strong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn version(etag: Option<&str>) -> String {
+        version_of(&ObjectMeta {
+            location: Path::from("x"),
+            last_modified: chrono::DateTime::UNIX_EPOCH,
+            size: 1,
+            e_tag: etag.map(str::to_owned),
+            version: None,
+        })
+    }
+
+    #[test]
+    fn an_etag_is_the_same_version_however_a_store_writes_it() {
+        for spelling in ["0x8D", "\"0x8D\"", "W/\"0x8D\""] {
+            assert_eq!(version(Some(spelling)), "0x8D");
+            let named = |url| etag(url, spelling);
+            assert_eq!(named("az://c/x").as_deref(), Some("\"0x8D\""));
+            assert_eq!(named("file:///x").as_deref(), Some("0x8D"));
+        }
+        assert_ne!(version(Some("\"0x8E\"")), version(Some("0x8D")));
+    }
+
+    #[test]
+    fn a_modification_time_is_never_sent_as_an_etag() {
+        assert_eq!(version(None), "modified 1970-01-01T00:00:00.000000Z");
+        assert_eq!(etag("s3://b/x", &version(None)), None);
+    }
 }

@@ -18,9 +18,11 @@ use parquet::schema::types::{SchemaDescriptor, Type};
 
 use crate::error::StoreError;
 use crate::fetched::Fetched;
-use crate::footer::{Footer, guarded, span};
+use crate::footer::{Footer, span};
+use crate::guard::{guarded, plain};
 use crate::ledger::Ledger;
 use crate::profile::coalesce;
+use crate::thrift;
 
 /// The indexes of one column chunk.
 #[derive(Clone, Debug)]
@@ -52,11 +54,6 @@ impl PageIndexes {
     /// The indexes of a chunk, when it has usable ones.
     pub fn chunk(&self, row_group: usize, leaf: usize) -> Option<&Arc<ChunkIndex>> {
         self.chunks.get(&(row_group, leaf))
-    }
-
-    /// Whether no chunk has any.
-    pub fn is_empty(&self) -> bool {
-        self.chunks.is_empty()
     }
 }
 
@@ -174,8 +171,9 @@ fn decode(
     offsets: &Bytes,
     columns: Option<&Bytes>,
 ) -> Option<(OffsetIndexMetaData, Option<ColumnIndexMetaData>)> {
-    if !list_fits(offsets) {
-        return None;
+    thrift::check(offsets, thrift::OFFSET_INDEX).ok()?;
+    if let Some(columns) = columns {
+        thrift::check(columns, thrift::COLUMN_INDEX).ok()?;
     }
     let whole = Bytes::from(
         [offsets, columns.unwrap_or(&Bytes::new())]
@@ -189,10 +187,10 @@ fn decode(
         // One byte more than there is: the reader takes a range that ends with the file for garbage.
         let size = whole.len() as u64 + 1;
         let padded = Bytes::from([whole.as_ref(), &[0]].concat());
-        reader.read_page_indexes_sized(&padded, size)?;
-        reader.finish()
+        let indexes = reader.read_page_indexes_sized(&padded, size);
+        indexes.and_then(|()| reader.finish()).map_err(plain)
     });
-    let mut builder = decoded.ok()?.ok()?.into_builder();
+    let mut builder = decoded.ok()?.into_builder();
     let columns = builder.take_column_index().and_then(only);
     Some((builder.take_offset_index().and_then(only)?, columns))
 }
@@ -227,26 +225,6 @@ fn lone_chunk(
         .ok()?;
     let file = FileMetaData::new(1, 0, None, None, schema, None);
     Some(ParquetMetaData::new(file, vec![group]))
-}
-
-/// Whether the list that an offset index begins with can be as long as it says: the decoder makes room
-/// for it before it reads.
-fn list_fits(index: &[u8]) -> bool {
-    let Some((&[_, head], rest)) = index.split_first_chunk::<2>() else {
-        return false;
-    };
-    let short = usize::from(head >> 4);
-    if short < 15 {
-        return short <= rest.len();
-    }
-    let mut length: u64 = 0;
-    for (position, byte) in rest.iter().take(5).enumerate() {
-        length |= u64::from(byte & 0x7f) << (7 * position);
-        if byte & 0x80 == 0 {
-            return length <= rest.len() as u64;
-        }
-    }
-    false
 }
 
 /// Pages must begin with the first row, follow each other and lie in the file.

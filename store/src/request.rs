@@ -7,7 +7,7 @@ use bytes::{Bytes, BytesMut};
 use futures::StreamExt;
 use object_store::{GetOptions, GetRange, GetResult, GetResultPayload};
 
-use crate::error::StoreError;
+use crate::error::{StoreError, passes};
 use crate::ledger::Ledger;
 use crate::location::etag;
 
@@ -116,7 +116,9 @@ impl<'a> Sent<'a> {
         let version = self.ledger.version();
         let options = GetOptions {
             range: wanted.cloned(),
-            if_match: version.as_deref().and_then(etag).map(str::to_owned),
+            if_match: version
+                .as_deref()
+                .and_then(|version| etag(&location.url, version)),
             ..GetOptions::default()
         };
         let answer = location.reader.get_opts(&location.path, options).await;
@@ -197,14 +199,6 @@ fn joined(before: Option<Answer>, answer: Answer) -> Answer {
             bytes: [before.bytes, answer.bytes].concat().into(),
         },
     }
-}
-
-/// Whether the same request may succeed when it is sent again.
-fn passes(error: &object_store::Error) -> bool {
-    matches!(
-        error,
-        object_store::Error::Generic { .. } | object_store::Error::JoinError { .. }
-    )
 }
 
 /// Doubles with each attempt, and differs between requests that failed together, so that they do not

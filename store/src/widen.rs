@@ -72,6 +72,27 @@ pub fn widens(from: &DataType, to: &DataType) -> bool {
     }
 }
 
+/// Whether bounds of values of `from` are bounds of the same values once they are read as `to`: each is
+/// then the same value, or none that can be read at all. Weaker than [`widens`], which decides the type of
+/// a table and so must not leave values unreadable.
+pub fn comparable(from: &DataType, to: &DataType) -> bool {
+    use DataType as T;
+    if widens(from, to) {
+        return true;
+    }
+    match (from, to) {
+        (T::Utf8 | T::LargeUtf8 | T::Utf8View, T::Utf8 | T::LargeUtf8 | T::Utf8View)
+        | (
+            T::Binary | T::LargeBinary | T::BinaryView | T::FixedSizeBinary(_),
+            T::Binary | T::LargeBinary | T::BinaryView,
+        ) => true,
+        // A finer unit has every instant, or no room for it; a coarser one cuts it to another.
+        (T::Timestamp(a, za), T::Timestamp(b, zb)) => za.is_some() == zb.is_some() && a <= b,
+        (T::Time32(a) | T::Time64(a), T::Time32(b) | T::Time64(b)) => a <= b,
+        _ => false,
+    }
+}
+
 /// Seconds to nanoseconds and the like may overflow, so only steps that cannot in practice count:
 /// seconds and milliseconds to microseconds or milliseconds.
 fn coarser(from: TimeUnit, to: TimeUnit) -> bool {
@@ -153,6 +174,50 @@ mod tests {
         ];
         for (from, to) in no {
             assert!(!widens(&from, &to), "{from} to {to}");
+        }
+    }
+
+    #[test]
+    fn bounds_hold_where_values_stay_what_they_are() {
+        use DataType as T;
+        let ts = |unit, zone: Option<&str>| T::Timestamp(unit, zone.map(Into::into));
+        let yes = [
+            (T::Int32, T::Int64),
+            (T::LargeUtf8, T::Utf8),
+            (T::Utf8, T::Utf8View),
+            (T::FixedSizeBinary(4), T::BinaryView),
+            (
+                ts(TimeUnit::Microsecond, None),
+                ts(TimeUnit::Nanosecond, None),
+            ),
+            (
+                ts(TimeUnit::Second, Some("UTC")),
+                ts(TimeUnit::Nanosecond, Some("+01:00")),
+            ),
+            (
+                T::Time32(TimeUnit::Millisecond),
+                T::Time64(TimeUnit::Microsecond),
+            ),
+        ];
+        for (from, to) in yes {
+            assert!(comparable(&from, &to), "{from} to {to}");
+        }
+        let no = [
+            (T::Int64, T::Int32),
+            (T::Binary, T::Utf8),
+            (
+                ts(TimeUnit::Nanosecond, None),
+                ts(TimeUnit::Microsecond, None),
+            ),
+            (
+                ts(TimeUnit::Second, None),
+                ts(TimeUnit::Second, Some("UTC")),
+            ),
+            (T::Date32, ts(TimeUnit::Second, None)),
+            (T::Float64, T::Float32),
+        ];
+        for (from, to) in no {
+            assert!(!comparable(&from, &to), "{from} to {to}");
         }
     }
 

@@ -9,6 +9,7 @@
 #![allow(missing_docs)]
 
 mod bad_input;
+mod bad_tickets;
 mod commands;
 mod counts;
 mod flight;

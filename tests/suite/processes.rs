@@ -8,7 +8,13 @@ use std::time::{Duration, Instant};
 /// Longest wait for anything a process must do.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-const KEYS: &str = "test:000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
+/// The key of all services under test, in hexadecimal.
+pub(crate) const TICKET_KEY: &str =
+    "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
+
+/// The same as `--ticket-keys` takes it.
+pub(crate) const KEYS: &str =
+    "test:000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
 
 /// A running `fulmar` process; dropping it kills it.
 pub(crate) struct Service {

@@ -5,12 +5,17 @@ use std::collections::BTreeSet;
 use crate::flight::Connection;
 use crate::processes::{Cluster, local, wait_for};
 
-const ROWS: u64 = 24_000;
+/// Rows of the table of [`orders_in_a_cluster`].
+pub(crate) const CLUSTER_ROWS: u64 = 24_000;
 
-async fn cluster(known: usize, started: usize) -> (tempfile::TempDir, Cluster) {
+/// Orders by month as a table of processes of their own.
+pub(crate) async fn orders_in_a_cluster(
+    known: usize,
+    started: usize,
+) -> (tempfile::TempDir, Cluster) {
     let dir = tempfile::tempdir().unwrap();
     let orders = dir.path().join("data/orders");
-    fixtures::orders_by_month(&orders, ROWS).unwrap();
+    fixtures::orders_by_month(&orders, CLUSTER_ROWS).unwrap();
     let cluster = Cluster::start(dir.path(), known, started);
     let mut connection = Connection::open(&cluster.planner_location()).await;
     let create = format!(
@@ -48,7 +53,7 @@ async fn wait_for_servers(connection: &mut Connection, expected: &BTreeSet<Strin
 
 #[tokio::test(flavor = "multi_thread")]
 async fn twelve_files_use_all_three_flight_servers() {
-    let (_dir, cluster) = cluster(3, 3).await;
+    let (_dir, cluster) = orders_in_a_cluster(3, 3).await;
     let mut connection = Connection::open(&cluster.planner_location()).await;
     let all = (0..3)
         .map(|server| cluster.flight_location(server))
@@ -59,13 +64,13 @@ async fn twelve_files_use_all_three_flight_servers() {
         .await
         .unwrap();
     assert_eq!(answer.endpoints.len(), 12);
-    assert_eq!(answer.rows() as u64, ROWS);
+    assert_eq!(answer.rows() as u64, CLUSTER_ROWS);
     assert_eq!(answer.served_by.into_iter().collect::<BTreeSet<_>>(), all);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_flight_server_that_dies_before_its_ticket_is_used_costs_no_row() {
-    let (_dir, mut cluster) = cluster(3, 3).await;
+    let (_dir, mut cluster) = orders_in_a_cluster(3, 3).await;
     let mut connection = Connection::open(&cluster.planner_location()).await;
     let all = (0..3)
         .map(|server| cluster.flight_location(server))
@@ -77,13 +82,13 @@ async fn a_flight_server_that_dies_before_its_ticket_is_used_costs_no_row() {
         .unwrap();
     cluster.flight_servers[1].take().unwrap().kill();
     let answer = connection.fetch(info).await.unwrap();
-    assert_eq!(answer.rows() as u64, ROWS);
+    assert_eq!(answer.rows() as u64, CLUSTER_ROWS);
     assert!(!answer.served_by.contains(&cluster.flight_location(1)));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_reads_only_through_the_planner_loses_no_row_either() {
-    let (_dir, mut cluster) = cluster(3, 3).await;
+    let (_dir, mut cluster) = orders_in_a_cluster(3, 3).await;
     let mut connection = Connection::open(&cluster.planner_location()).await;
     let mut info = connection
         .info("SELECT order_id, note FROM orders")
@@ -94,12 +99,12 @@ async fn a_client_that_reads_only_through_the_planner_loses_no_row_either() {
         .for_each(|endpoint| endpoint.location.clear());
     cluster.flight_servers[0].take().unwrap().kill();
     let answer = connection.fetch(info).await.unwrap();
-    assert_eq!(answer.rows() as u64, ROWS);
+    assert_eq!(answer.rows() as u64, CLUSTER_ROWS);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_flight_server_that_starts_later_is_used_without_any_restart() {
-    let (_dir, mut cluster) = cluster(3, 2).await;
+    let (_dir, mut cluster) = orders_in_a_cluster(3, 2).await;
     let mut connection = Connection::open(&cluster.planner_location()).await;
     let two = (0..2)
         .map(|server| cluster.flight_location(server))
@@ -114,12 +119,12 @@ async fn a_flight_server_that_starts_later_is_used_without_any_restart() {
         .query("SELECT order_id FROM orders")
         .await
         .unwrap();
-    assert_eq!(answer.rows() as u64, ROWS);
+    assert_eq!(answer.rows() as u64, CLUSTER_ROWS);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn planner_and_catalog_lose_nothing_when_they_are_killed() {
-    let (_dir, mut cluster) = cluster(2, 2).await;
+    let (_dir, mut cluster) = orders_in_a_cluster(2, 2).await;
     let mut connection = Connection::open(&cluster.planner_location()).await;
     let snapshots = "SELECT snapshot_id FROM system.snapshots WHERE table_name = 'orders'";
     let before = connection.query(snapshots).await.unwrap().scalar();
@@ -137,7 +142,7 @@ async fn planner_and_catalog_lose_nothing_when_they_are_killed() {
     let answer = connection.fetch(info.clone()).await.unwrap();
     assert_eq!(
         answer.rows() as u64,
-        ROWS,
+        CLUSTER_ROWS,
         "tickets need neither catalog nor planner"
     );
 
@@ -145,18 +150,21 @@ async fn planner_and_catalog_lose_nothing_when_they_are_killed() {
     cluster.start_planner(&planner_address);
     let mut connection = Connection::open(&cluster.planner_location()).await;
     assert_eq!(connection.query(snapshots).await.unwrap().scalar(), before);
-    assert_eq!(connection.fetch(info).await.unwrap().rows() as u64, ROWS);
+    assert_eq!(
+        connection.fetch(info).await.unwrap().rows() as u64,
+        CLUSTER_ROWS
+    );
     assert_eq!(connection.fetch(statement).await.unwrap().rows(), 12);
     let count = connection
         .query("SELECT count(*) FROM orders")
         .await
         .unwrap();
-    assert_eq!(count.scalar(), ROWS.to_string());
+    assert_eq!(count.scalar(), CLUSTER_ROWS.to_string());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn eight_clients_at_once_all_get_their_rows() {
-    let (_dir, cluster) = cluster(3, 3).await;
+    let (_dir, cluster) = orders_in_a_cluster(3, 3).await;
     let location = cluster.planner_location();
     let clients = (0..8).map(|client: u64| {
         let location = location.clone();
@@ -166,7 +174,7 @@ async fn eight_clients_at_once_all_get_their_rows() {
                 let sql = format!("SELECT order_id FROM orders WHERE order_id % 8 = {client}");
                 assert_eq!(
                     connection.query(&sql).await.unwrap().rows() as u64,
-                    ROWS / 8
+                    CLUSTER_ROWS / 8
                 );
             }
         })
@@ -199,7 +207,7 @@ async fn a_table_of_three_hundred_files_is_read_through_at_most_sixteen_endpoint
 
 #[tokio::test(flavor = "multi_thread")]
 async fn clients_that_read_only_one_endpoint_get_everything_through_it() {
-    let (_dir, cluster) = cluster(2, 2).await;
+    let (_dir, cluster) = orders_in_a_cluster(2, 2).await;
     let mut connection = Connection::open(&cluster.planner_location()).await;
     connection.header("endpoints", "single");
     let answer = connection
@@ -207,12 +215,12 @@ async fn clients_that_read_only_one_endpoint_get_everything_through_it() {
         .await
         .unwrap();
     assert_eq!(answer.endpoints.len(), 1);
-    assert_eq!(answer.rows() as u64, ROWS);
+    assert_eq!(answer.rows() as u64, CLUSTER_ROWS);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_process_drains_on_sigterm() {
-    let (_dir, mut cluster) = cluster(1, 1).await;
+    let (_dir, mut cluster) = orders_in_a_cluster(1, 1).await;
     let planner = cluster.planner.take().unwrap();
     assert!(planner.terminate().success());
     assert!(
@@ -229,7 +237,7 @@ async fn every_process_drains_on_sigterm() {
 async fn a_new_start_picks_up_files_that_came_and_went() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
-    fixtures::orders_by_month(&data.join("orders"), ROWS).unwrap();
+    fixtures::orders_by_month(&data.join("orders"), CLUSTER_ROWS).unwrap();
     let first = local(dir.path(), &data);
     assert!(first.terminate().success());
 

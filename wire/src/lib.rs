@@ -6,11 +6,14 @@ pub mod category;
 pub mod channel;
 pub mod convert;
 pub mod flight;
+pub mod keys;
 pub mod schema;
 pub mod seal;
 pub mod serve;
 pub mod status;
 pub mod ticket;
+
+mod envelope;
 
 /// Generated from `wire/proto` by `cargo xtask codegen`; never edited by hand.
 pub mod proto {
@@ -21,6 +24,7 @@ pub mod proto {
 
 pub use category::{Categorized, Category};
 pub use convert::DecodeError;
+pub use keys::TicketKeys;
 pub use ticket::{
-    Payload, ScanWork, StatementWork, TableSnapshot, TicketError, TicketKeys, Work, encode_payload,
+    Payload, ScanWork, StatementWork, TableSnapshot, TicketError, Work, encode_payload,
 };

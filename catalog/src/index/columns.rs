@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use arrow_schema::{DataType, Schema};
 use model::{ColumnBounds, FieldId};
-use store::widen::widens;
+use store::widen::comparable;
 
 use crate::table::Columns;
 
@@ -75,9 +75,9 @@ impl FileColumns {
 }
 
 impl Resolved {
-    /// Bounds hold for the table's type when it has every value of the file's in the same order.
+    /// Bounds hold for the table's type when values stay the same in it.
     fn widened(&self, bounds: ColumnBounds) -> ColumnBounds {
-        if widens(&self.from, &self.to) {
+        if comparable(&self.from, &self.to) {
             return bounds;
         }
         ColumnBounds {

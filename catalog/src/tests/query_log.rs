@@ -15,6 +15,7 @@ fn reason() -> Reason {
     Reason {
         level: Level::Bounds,
         conditions: Vec::new(),
+        more: 0,
     }
 }
 
@@ -66,6 +67,7 @@ fn report(query: &str, ticket: &str, error: Option<&str>) -> ScanReport {
             counts: Counts::default(),
             skips: vec![skip],
         }],
+        tasks_left_out: 0,
     }
 }
 

@@ -120,6 +120,7 @@ mod tests {
                 null_count: Some(0),
                 all_null: false,
             }],
+            more: 0,
         }
     }
 
@@ -186,6 +187,7 @@ mod tests {
                     }),
                 ],
             }],
+            tasks_left_out: 0,
         }
     }
 

@@ -6,9 +6,12 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, SchemaRef, TimeUnit};
 use arrow::record_batch::RecordBatch;
 use datafusion::common::{Column, DFSchema};
+use datafusion::functions::expr_fn::date_trunc;
+use datafusion::logical_expr::execution_props::ExecutionProps;
 use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::logical_expr::{Expr, Operator, binary_expr, cast, lit};
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
+use datafusion::physical_expr::create_physical_expr;
 use datafusion::physical_plan::PhysicalExpr;
 use datafusion::prelude::SessionContext;
 use datafusion::scalar::ScalarValue;
@@ -91,6 +94,9 @@ fn test_of(name: &str, test: usize, [one, two]: [ScalarValue; 2]) -> Expr {
         kind,
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View
     );
+    if matches!(kind, DataType::Timestamp(_, None)) && test % 24 == 23 {
+        return truncated_test(name, test, one);
+    }
     if let Some(kind) = wider(&kind, test)
         && test % 24 >= 20
     {
@@ -132,33 +138,61 @@ fn wider(kind: &DataType, test: usize) -> Option<DataType> {
         Int8 | Int16 | Int32 | UInt8 | UInt16 | UInt32 => Int64,
         Float32 => Float64,
         Date32 => Timestamp(TimeUnit::Millisecond, None),
+        Timestamp(TimeUnit::Second, zone) if zone.is_some() || test.is_multiple_of(3) => {
+            Timestamp(TimeUnit::Millisecond, zone.clone())
+        }
         Timestamp(_, None) => Date32,
-        Timestamp(TimeUnit::Second, zone) => Timestamp(TimeUnit::Millisecond, zone.clone()),
         Decimal32(..) | Decimal64(..) => Decimal128(38, 6),
         Utf8 => LargeUtf8,
         _ => return None,
     })
 }
 
-/// A test of a cast column, with a literal that may lie between two values of the column.
+/// A test of a column that is cast once or twice, with a literal that may lie between two values of the
+/// column.
 fn cast_test(name: &str, test: usize, value: &ScalarValue, kind: &DataType) -> Expr {
-    let column = cast(Expr::Column(Column::from_name(name)), kind.clone());
-    let literal = match value.cast_to(kind).unwrap() {
+    let mut column = cast(Expr::Column(Column::from_name(name)), kind.clone());
+    let mut value = value.cast_to(kind).unwrap();
+    if let Some(kind) = wider(kind, test / 2)
+        && test.is_multiple_of(5)
+    {
+        column = cast(column, kind.clone());
+        value = value.cast_to(&kind).unwrap();
+    }
+    let literal = match value {
         ScalarValue::Float64(Some(value)) if test.is_multiple_of(3) => (value - 0.5).into(),
         ScalarValue::TimestampMillisecond(Some(value), zone) if test.is_multiple_of(3) => {
             ScalarValue::TimestampMillisecond(Some(value - 1), zone)
         }
         literal => literal,
     };
-    let operator = [
+    binary_expr(column, operator(test), lit(literal))
+}
+
+/// A test of the start of the period in which a time lies.
+fn truncated_test(name: &str, test: usize, value: ScalarValue) -> Expr {
+    let periods = [
+        "second", "minute", "hour", "day", "week", "month", "quarter", "year",
+    ];
+    let period = || lit(periods[test / 144 % periods.len()]);
+    let literal = if (test / 1_152).is_multiple_of(2) {
+        lit(value)
+    } else {
+        date_trunc(period(), lit(value))
+    };
+    let column = date_trunc(period(), Expr::Column(Column::from_name(name)));
+    binary_expr(column, operator(test), literal)
+}
+
+fn operator(test: usize) -> Operator {
+    [
         Operator::Eq,
         Operator::NotEq,
         Operator::Lt,
         Operator::GtEq,
         Operator::Gt,
         Operator::LtEq,
-    ][test / 24 % 6];
-    binary_expr(column, operator, lit(literal))
+    ][test / 24 % 6]
 }
 
 fn pattern(value: &str, test: usize) -> String {
@@ -200,7 +234,5 @@ pub(crate) fn parsed(sql: &str, schema: &SchemaRef) -> Expr {
 /// The filter as the scan evaluates it.
 pub(crate) fn physical(expr: &Expr, schema: &SchemaRef) -> Arc<dyn PhysicalExpr> {
     let frame = DFSchema::try_from(Arc::clone(schema)).unwrap();
-    SessionContext::new()
-        .create_physical_expr(expr.clone(), &frame)
-        .unwrap()
+    create_physical_expr(expr, &frame, &ExecutionProps::new()).unwrap()
 }

@@ -10,8 +10,9 @@ use arrow::array::{Array, BooleanArray};
 use arrow::compute::{concat_batches, filter_record_batch};
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
+use datafusion::execution::TaskContext;
 use datafusion::logical_expr::Expr;
-use datafusion::prelude::{SessionConfig, SessionContext};
+use datafusion::prelude::SessionConfig;
 use fixtures::Written;
 use futures::TryStreamExt;
 use model::{
@@ -243,7 +244,7 @@ async fn scan_with(
     let recorder = Recorder::new();
     let runner = LocalRunner::new(Arc::clone(scanner), recorder.clone());
     let config = SessionConfig::new().with_extension(Arc::new(Runner(Arc::new(runner))));
-    let context = SessionContext::new_with_config(config).task_ctx();
+    let context = Arc::new(TaskContext::default().with_session_config(config));
     let schema = spec.output_schema();
     let exec = ScanExec::new(Arc::new(spec), vec![tasks.to_vec()]);
     let stream = datafusion::physical_plan::ExecutionPlan::execute(&exec, 0, context)?;

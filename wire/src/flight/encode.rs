@@ -236,18 +236,18 @@ impl Encoder {
             )
             .map_err(EncodeError::Arrow)?;
         for dictionary in dictionaries {
-            messages.push_back(message(dictionary)?);
+            messages.push_back(message(dictionary, Bytes::new())?);
         }
-        messages.push_back(message(batch)?.with_app_metadata(app_metadata));
+        messages.push_back(message(batch, app_metadata)?);
         Ok(())
     }
 }
 
-fn message(encoded: EncodedData) -> Result<FlightData, EncodeError> {
-    let bytes = encoded.ipc_message.len() + encoded.arrow_data.len();
+fn message(encoded: EncodedData, app_metadata: Bytes) -> Result<FlightData, EncodeError> {
+    let bytes = encoded.ipc_message.len() + encoded.arrow_data.len() + app_metadata.len();
     let limit = MAX_MESSAGE_BYTES - ENVELOPE_BYTES;
     if bytes > limit {
         return Err(EncodeError::RowTooLarge { bytes, limit });
     }
-    Ok(encoded.into())
+    Ok(FlightData::from(encoded).with_app_metadata(app_metadata))
 }

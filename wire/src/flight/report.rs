@@ -7,22 +7,38 @@ use model::ScanReport;
 /// pages can have more skips than that.
 pub const MAX_REPORT_BYTES: usize = 1024 * 1024;
 
-/// The report as JSON. When it would be longer than [`MAX_REPORT_BYTES`], later skips of each task are
-/// left out until it fits; counts stay exact and every task keeps its entry.
+/// Longest error text in a report that had to be shortened.
+const MAX_ERROR_BYTES: usize = 64 * 1024;
+
+/// The report as JSON of at most [`MAX_REPORT_BYTES`]. A longer one is shortened: later skips of each
+/// task are left out, then later tasks. Counts of the ticket stay exact, and the report says how many
+/// tasks are missing.
 pub fn report_json(report: &ScanReport) -> Bytes {
     let json = to_json(report);
     if json.len() <= MAX_REPORT_BYTES {
         return json;
     }
     let mut shorter = report.clone();
-    let mut keep = longest(&shorter);
-    loop {
-        keep /= 2;
+    if let Some(error) = &mut shorter.error {
+        error.truncate(error.floor_char_boundary(MAX_ERROR_BYTES));
+    }
+    let mut skips = longest(&shorter);
+    while skips > 0 {
+        skips /= 2;
         for task in &mut shorter.tasks {
-            task.skips.truncate(keep);
+            task.skips.truncate(skips);
         }
         let json = to_json(&shorter);
-        if json.len() <= MAX_REPORT_BYTES || keep == 0 {
+        if json.len() <= MAX_REPORT_BYTES {
+            return json;
+        }
+    }
+    loop {
+        let kept = shorter.tasks.len() / 2;
+        shorter.tasks_left_out += (shorter.tasks.len() - kept) as u64;
+        shorter.tasks.truncate(kept);
+        let json = to_json(&shorter);
+        if json.len() <= MAX_REPORT_BYTES || kept == 0 {
             return json;
         }
     }
@@ -53,6 +69,7 @@ mod tests {
             reason: Reason {
                 level: Level::RowGroup,
                 conditions: Vec::new(),
+                more: 0,
             },
         };
         let counts = Counts {
@@ -73,6 +90,7 @@ mod tests {
                 counts,
                 skips: (0..skips as u64).map(skip).collect(),
             }],
+            tasks_left_out: 0,
         }
     }
 
@@ -91,5 +109,17 @@ mod tests {
         let read: ScanReport = serde_json::from_slice(&json).unwrap();
         assert_eq!(read.counts, report.counts);
         assert!(!read.tasks[0].skips.is_empty());
+    }
+    #[test]
+    fn a_report_of_very_many_tasks_tells_how_many_are_left_out() {
+        let mut report = report(3);
+        report.tasks = vec![report.tasks[0].clone(); 20_000];
+        report.error = Some("ä".repeat(MAX_REPORT_BYTES));
+        let json = report_json(&report);
+        assert!(json.len() <= MAX_REPORT_BYTES);
+        let read: ScanReport = serde_json::from_slice(&json).unwrap();
+        assert_eq!(read.counts, report.counts);
+        assert!(!read.tasks.is_empty());
+        assert_eq!(read.tasks.len() as u64 + read.tasks_left_out, 20_000);
     }
 }

@@ -152,6 +152,9 @@ pub struct Reason {
     pub level: i32,
     #[prost(message, repeated, tag = "2")]
     pub conditions: ::prost::alloc::vec::Vec<Condition>,
+    /// Conditions that are only counted.
+    #[prost(uint64, tag = "3")]
+    pub more: u64,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct TableName {
