@@ -1,5 +1,5 @@
 //! The catalog's SQLite file: opening it, its migrations and its connections. Every statement of the
-//! tables is in `tables`, `read` and `commit`; those of the query log are in `crate::log`.
+//! tables is in `read` and `commit`; those of the query log are in `crate::log`.
 
 mod commit;
 mod read;
@@ -16,7 +16,7 @@ use sqlx::sqlite::{
 use sqlx::{SqlSafeStr, SqliteConnection};
 
 pub(crate) use commit::new_snapshot_id;
-pub(crate) use read::{FileRow, SnapshotFiles};
+pub(crate) use read::{FileRow, SnapshotFiles, get};
 
 use crate::error::CatalogError;
 
