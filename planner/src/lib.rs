@@ -17,6 +17,7 @@ mod plan;
 mod parameters;
 mod query;
 mod statement;
+mod syntax;
 mod tables;
 
 mod context;
