@@ -2,13 +2,10 @@
 //! snapshots that the ticket pins, must give the schema that was promised, and pulls its scans from
 //! the Flight servers.
 
-use std::io::Cursor;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use arrow::ipc::reader::StreamReader;
-use bytes::Bytes;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use futures::stream::{self, BoxStream};
 use futures::{StreamExt, TryStreamExt};
@@ -18,6 +15,7 @@ use wire::{Category, Payload, StatementWork};
 
 use crate::engine::{Parts, Statement};
 use crate::error::PlannerError;
+use crate::ipc;
 use crate::log::State;
 use crate::plan::{Ready, physical};
 use crate::query::{Query, sum_counts};
@@ -76,7 +74,11 @@ async fn begin(
     };
     let statement = Statement {
         sql: work.sql.clone(),
-        parameters: decode_parameters(&work.parameters)?,
+        parameters: if work.parameters.is_empty() {
+            None
+        } else {
+            Some(ipc::decode(&work.parameters)?)
+        },
     };
     let batches = match statement::parse(&work.sql)? {
         Parsed::Query(parsed) => {
@@ -108,19 +110,6 @@ fn execute(ready: &Ready, promised: &SchemaRef) -> Result<Batches, PlannerError>
 
 fn one(batch: RecordBatch) -> Batches {
     stream::iter([Ok(batch)]).boxed()
-}
-
-fn decode_parameters(bytes: &Bytes) -> Result<Option<RecordBatch>, PlannerError> {
-    if bytes.is_empty() {
-        return Ok(None);
-    }
-    let invalid = |reason: String| PlannerError::Invalid(format!("parameters: {reason}"));
-    let mut reader = StreamReader::try_new(Cursor::new(bytes), None)
-        .map_err(|error| invalid(error.to_string()))?;
-    match reader.next() {
-        Some(row) => row.map(Some).map_err(|error| invalid(error.to_string())),
-        None => Err(invalid("there is no row".to_owned())),
-    }
 }
 
 /// A statement under way; its end is recorded however it comes.

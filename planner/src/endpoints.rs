@@ -4,7 +4,6 @@
 use std::collections::HashMap;
 
 use arrow::datatypes::SchemaRef;
-use arrow::ipc::writer::StreamWriter;
 use bytes::Bytes;
 use model::ScanTask;
 use scan::encode_fragment;
@@ -14,6 +13,7 @@ use wire::{StatementWork, TableSnapshot, TicketError, Work};
 use crate::config::EndpointMode;
 use crate::engine::{Endpoint, Parts, QueryPlan, Statement};
 use crate::error::PlannerError;
+use crate::ipc;
 use crate::packing::{Packed, pack};
 use crate::placement::{Placement, place};
 use crate::query::{Query, sum_summaries};
@@ -51,7 +51,10 @@ pub(crate) fn coordinator(
 ) -> Result<QueryPlan, PlannerError> {
     let work = StatementWork {
         sql: statement.sql.clone(),
-        parameters: encode_parameters(statement)?,
+        parameters: match &statement.parameters {
+            Some(row) => ipc::encode(row)?,
+            None => Bytes::new(),
+        },
         options: session.options.clone(),
         snapshots: planned.snapshots,
         output_schema: wire::schema::encode_schema(&planned.schema).into(),
@@ -221,16 +224,6 @@ fn locations(parts: &Parts, placement: Option<Placement>, names: &[&str]) -> Vec
         .collect()
 }
 
-fn encode_parameters(statement: &Statement) -> Result<Bytes, PlannerError> {
-    let Some(row) = &statement.parameters else {
-        return Ok(Bytes::new());
-    };
-    let failed = |error| PlannerError::Invalid(format!("parameters: {error}"));
-    let mut writer = StreamWriter::try_new(Vec::new(), &row.schema()).map_err(failed)?;
-    writer.write(row).map_err(failed)?;
-    Ok(writer.into_inner().map_err(failed)?.into())
-}
-
 fn query_plan(query: &Query, schema: SchemaRef, endpoints: Vec<Endpoint>, kind: &str) -> QueryPlan {
     let tables = query.tables();
     let sum = sum_summaries(&tables);
@@ -255,8 +248,6 @@ fn query_plan(query: &Query, schema: SchemaRef, endpoints: Vec<Endpoint>, kind: 
         schema,
         ordered: endpoints.len() == 1,
         endpoints,
-        rows: None,
-        bytes: None,
         app_metadata: metadata.to_string().into(),
     }
 }

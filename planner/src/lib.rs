@@ -14,6 +14,7 @@ pub mod system;
 
 mod plan;
 
+mod ipc;
 mod parameters;
 mod query;
 mod statement;

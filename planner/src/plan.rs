@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{Schema, SchemaRef};
+use arrow::datatypes::SchemaRef;
 use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::ExecutionPlan;
@@ -158,10 +158,7 @@ pub(crate) async fn prepare(
     let (query, explained) = match &parsed {
         Parsed::Query(query) => (query, false),
         Parsed::Explain(explain) => (&explain.query, true),
-        Parsed::Command(_) => {
-            let parameters = Arc::new(Schema::empty());
-            return Ok(Prepared::Command { parameters });
-        }
+        Parsed::Command(_) => return Ok(Prepared::Command),
     };
     let nameless = Arc::new(Query::new(sql, &session.principal));
     let tables = resolve(parts, &nameless, query, session.schema(), &[]).await?;

@@ -24,8 +24,9 @@ use super::handle::Handle;
 use super::service::{FlightSql, status};
 use super::statements::RESULT_PURPOSE;
 use super::streams::DoGetStream;
-use super::{actions, flight_info, listing, metadata, parameters, streams};
+use super::{actions, flight_info, listing, metadata, streams};
 use crate::error::PlannerError;
+use crate::ipc;
 use crate::session::Session;
 
 type Boxed<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
@@ -101,7 +102,7 @@ impl Surface {
         }
         if is_sealed(ticket) {
             let stored = self.0.keys.open(RESULT_PURPOSE, ticket)?;
-            let batch = parameters::from_ipc(&stored)?;
+            let batch = ipc::decode(&stored)?;
             return Ok(streams::batch(batch.schema(), batch));
         }
         let command = commands::of_bytes(ticket, "the ticket")?;
