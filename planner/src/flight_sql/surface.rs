@@ -122,7 +122,11 @@ impl Surface {
         let payload = self.0.keys.verify(ticket, Utc::now().timestamp_millis())?;
         let query = payload.query_id;
         let entry = self.0.running.enter(&query);
-        let result = self.0.engine.do_get(ticket).await;
+        // Planning and EXPLAIN ANALYZE may take long before there is a stream.
+        let result = tokio::select! {
+            result = self.0.engine.do_get(ticket) => result,
+            () = entry.cancelled() => Err(streams::cancelled()),
+        };
         let result = result.map_err(|error| error.in_query(&query))?;
         Ok(streams::result(result, entry))
     }
