@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -10,8 +11,8 @@ use bytes::Bytes;
 use model::QueryId;
 use tonic::Status;
 use tonic::transport::Channel;
-use wire::proto::catalog_client::CatalogClient;
 use wire::Work;
+use wire::proto::catalog_client::CatalogClient;
 
 use crate::config::{EndpointMode, PlannerConfig};
 use crate::context::Context;
@@ -200,6 +201,11 @@ impl Engine {
             Work::Statement(work) => coordinator::run(&self.parts, payload, work).await,
             Work::Scan(work) => proxy::run(&self.parts, payload, &work),
         }
+    }
+
+    /// Waits until the query log has everything that was told to it; at most so long.
+    pub async fn finish(&self, limit: Duration) {
+        self.parts.log.finish(limit).await;
     }
 
     /// The catalog.
