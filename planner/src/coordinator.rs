@@ -87,6 +87,9 @@ async fn begin(
             execute(&ready, &promised)?
         }
         Parsed::Explain(asked) => {
+            if asked.verbose {
+                query.want_every_reason();
+            }
             let pins = &work.snapshots;
             let ready = physical(parts, &session, query, &asked.query, &statement, pins).await?;
             one(explain::run(query, &asked, &ready).await?)
@@ -169,22 +172,25 @@ impl Drop for Running {
     }
 }
 
-/// The report of a statement: the sum over its scans.
+/// The report of a statement: the sum over its scans. It is not complete when scans were cut short,
+/// because a limit was reached: what they did is not known.
 fn sum(query: &Query, ticket: &TicketId, error: Option<&PlannerError>) -> ScanReport {
-    let reports = query.reports();
-    let first = reports.first();
-    ScanReport {
-        query_id: query.id.clone(),
-        ticket_id: ticket.clone(),
-        table: first.map_or_else(|| TableName::new("", ""), |report| report.table.clone()),
-        snapshot_id: first.map_or(SnapshotId(0), |report| report.snapshot_id),
-        server: "planner".to_owned(),
-        complete: error.is_none(),
-        error: error.map(ToString::to_string),
-        counts: sum_counts(&reports),
-        tasks: reports
-            .into_iter()
-            .flat_map(|report| report.tasks)
-            .collect(),
-    }
+    query.look(|found| {
+        let first = found.reports().next();
+        ScanReport {
+            query_id: query.id.clone(),
+            ticket_id: ticket.clone(),
+            table: first.map_or_else(|| TableName::new("", ""), |report| report.table.clone()),
+            snapshot_id: first.map_or(SnapshotId(0), |report| report.snapshot_id),
+            server: "planner".to_owned(),
+            complete: error.is_none() && found.cut() == 0,
+            error: error.map(ToString::to_string),
+            counts: sum_counts(found.reports()),
+            tasks: found
+                .reports()
+                .flat_map(|report| &report.tasks)
+                .cloned()
+                .collect(),
+        }
+    })
 }

@@ -244,9 +244,10 @@ fn locations(parts: &Parts, placement: Option<Placement>, names: &[&str]) -> Vec
 }
 
 fn query_plan(query: &Query, schema: SchemaRef, endpoints: Vec<Endpoint>, kind: &str) -> QueryPlan {
-    let tables = query.tables();
-    let sum = sum_summaries(&tables);
-    let names: Vec<String> = tables.iter().map(|table| table.table.to_string()).collect();
+    let (sum, names) = query.look(|found| {
+        let names = found.tables.iter().map(|table| table.table.to_string());
+        (sum_summaries(&found.tables), names.collect::<Vec<String>>())
+    });
     let metadata = json!({
         "query_id": query.id.0,
         "plan": {

@@ -13,10 +13,13 @@ use wire::proto::catalog_client::CatalogClient;
 use wire::{Category, proto};
 
 use crate::error::PlannerError;
-use crate::query::{Query, sum_summaries};
+use crate::query::{Query, TablePlan, sum_summaries};
 
 /// Records that may wait; beyond it they are dropped, because queries go first.
 const WAITING: usize = 1024;
+
+/// Skipped files in one record, when the query wants to know of every one.
+const MAX_SKIPS: usize = 10_000;
 
 /// How often a record is tried.
 const ATTEMPTS: u32 = 5;
@@ -178,12 +181,13 @@ fn record(
     tickets: usize,
     error: Option<&PlannerError>,
 ) -> proto::QueryRecord {
-    let tables = query.tables();
-    let skips = tables.iter().flat_map(|table| {
-        table.skipped.iter().map(|file| proto::QuerySkip {
-            table: Some((&table.table).into()),
-            file: Some(file.clone()),
-        })
+    let (plan, skips) = query.look(|found| {
+        let skips = match state {
+            State::Planned => skips(&found.tables),
+            // The same that were sent when it was planned.
+            _ => Vec::new(),
+        };
+        (sum_summaries(&found.tables), skips)
     });
     proto::QueryRecord {
         query_id: query.id.0.clone(),
@@ -193,8 +197,18 @@ fn record(
         state: state.name().to_owned(),
         error: error.map(ToString::to_string).unwrap_or_default(),
         tickets: tickets as u64,
-        plan: Some(sum_summaries(&tables)),
+        plan: Some(plan),
         plan_ms: query.planned_ms(),
-        skips: skips.collect(),
+        skips,
     }
+}
+
+fn skips(tables: &[TablePlan]) -> Vec<proto::QuerySkip> {
+    let skips = tables.iter().flat_map(|table| {
+        table.skipped.iter().map(|file| proto::QuerySkip {
+            table: Some((&table.table).into()),
+            file: Some(file.clone()),
+        })
+    });
+    skips.take(MAX_SKIPS).collect()
 }
