@@ -26,8 +26,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(end) => return end,
     };
-    let began = logging::start(&cli.logging, cli.command.default_log())
-        .and_then(|()| Ok(tokio::runtime::Runtime::new()?));
+    let began = logging::start(&cli.logging, cli.command.default_log()).and_then(|()| runtime());
     let ended = began.and_then(|runtime| runtime.block_on(run(cli.command)));
     match ended {
         Ok(()) => ExitCode::SUCCESS,
@@ -39,6 +38,15 @@ fn main() -> ExitCode {
             ExitCode::from(if wrong_flag { 2 } else { 1 })
         }
     }
+}
+
+/// Stack of each thread; only what is used takes memory. Expression trees are walked with a call for
+/// each level.
+const STACK: usize = 16 * 1024 * 1024;
+
+fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    Ok(runtime.enable_all().thread_stack_size(STACK).build()?)
 }
 
 async fn run(command: Command) -> anyhow::Result<()> {

@@ -7,9 +7,10 @@ use model::{ColumnMapping, SnapshotId, TableName};
 use store::Stores;
 use tokio::task::JoinError;
 
-use crate::database::{Database, new_snapshot_id, now_unix_ms};
+use crate::adoption;
+use crate::database::Database;
 use crate::error::CatalogError;
-use crate::iceberg::{self, Adoption, ManagedFile};
+use crate::iceberg::{self, ManagedFile};
 use crate::index::{IndexCache, TableIndex};
 use crate::listing::{self, Before, Report, Source};
 use crate::locks::TableLocks;
@@ -199,21 +200,8 @@ impl Catalog {
         if base.definition.kind == TableKind::Managed {
             return Err(CatalogError::AlreadyManaged(name.clone()));
         }
-        let snapshot = new_snapshot_id();
-        let adoption = Adoption {
-            stores: &self.stores,
-            warehouse: &self.warehouse,
-            index: &index,
-            snapshot,
-            now_unix_ms: now_unix_ms(),
-        };
-        let adopted = iceberg::adopt(adoption, report).await?;
-        let table = self.database.adopt_table(base, snapshot, &adopted).await?;
-        tracing::info!(
-            table = %name, files = table.snapshot.files,
-            metadata = %adopted.metadata_location, "table adopted"
-        );
-        Ok(table)
+        let database = self.database.clone();
+        adoption::adopt(database, &self.stores, &self.warehouse, &index, report).await
     }
 
     /// Forgets a table; its files stay. Answers whether there was one.
@@ -272,7 +260,7 @@ impl Catalog {
             return Ok(None);
         };
         let (snapshot, columns) = (table.snapshot.id, &table.snapshot.columns);
-        iceberg::read_snapshot(&self.stores, location, snapshot, columns).await
+        iceberg::read_snapshot(&self.stores, table.name(), location, snapshot, columns).await
     }
 }
 

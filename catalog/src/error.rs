@@ -81,6 +81,16 @@ pub enum CatalogError {
         /// What is wrong with it.
         reason: String,
     },
+    /// Iceberg metadata of a table that is not what it should be.
+    #[error("table {table}: metadata {path} cannot be understood: {reason}")]
+    Metadata {
+        /// The table.
+        table: TableName,
+        /// The metadata file, manifest list or manifest.
+        path: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// Work of the catalog that ended too early.
     #[error("the work was interrupted: {0}")]
     Interrupted(String),
@@ -93,6 +103,19 @@ impl CatalogError {
     /// A database error with what was tried, for `map_err`.
     pub(crate) fn database(doing: &'static str) -> impl Fn(sqlx::Error) -> Self {
         move |source| Self::Database { doing, source }
+    }
+
+    /// Iceberg metadata that cannot be understood, for `map_err`.
+    pub(crate) fn metadata<E: std::fmt::Display>(
+        table: &TableName,
+        path: &str,
+    ) -> impl Fn(E) -> Self {
+        let (table, path) = (table.clone(), path.to_owned());
+        move |reason| Self::Metadata {
+            table: table.clone(),
+            path: path.clone(),
+            reason: reason.to_string(),
+        }
     }
 
     /// Something stored that cannot be understood, for `map_err`.
@@ -117,7 +140,7 @@ impl Categorized for CatalogError {
             Self::Store(error) => error.category(),
             Self::Database { source, .. } => database_category(source),
             Self::Open { .. } => Category::Unavailable,
-            Self::Stored { .. } => Category::Corrupt,
+            Self::Stored { .. } | Self::Metadata { .. } => Category::Corrupt,
             Self::Interrupted(_) | Self::Serve(_) => Category::Internal,
         }
     }

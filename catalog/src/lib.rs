@@ -6,6 +6,7 @@
 //! those of a snapshot in memory, and `plan` decides over them. Nothing here reads the rows of a file,
 //! and nothing is ever written beside a user's files.
 
+mod adoption;
 mod catalog;
 mod config;
 mod database;

@@ -10,14 +10,15 @@ use crate::index::{IndexedFile, TableIndex};
 /// Files judged before other requests get their turn.
 const CHUNK: usize = 1024;
 
+/// Skipped files that are told when not all of them are wanted: enough to see why.
+const TOLD: u64 = 1000;
+
 /// What is asked of a plan.
 #[derive(Clone, Debug)]
 pub(crate) struct PlanRequest {
     /// Implied by the filter.
     pub(crate) predicate: Predicate,
-    /// Columns whose bounds are wanted with each file.
-    pub(crate) bounds_of: Vec<FieldId>,
-    /// Whether skipped files are wanted with their reasons.
+    /// Whether every skipped file is wanted with its reason, and not only the first thousand.
     pub(crate) explain: bool,
 }
 
@@ -34,8 +35,6 @@ pub(crate) enum PlanPart {
         position: usize,
         /// Whether every row matches.
         fully_matched: bool,
-        /// The bounds that were asked for.
-        bounds: Vec<(FieldId, ColumnBounds)>,
     },
     /// A file that holds no match.
     Skipped {
@@ -125,6 +124,7 @@ pub(crate) fn plan(
         request,
         next: Some(0),
         summary: Summary::default(),
+        told: 0,
     };
     let parts = stream::unfold(planning, |mut planning| async move {
         let parts = planning.step()?;
@@ -140,6 +140,8 @@ struct Planning {
     /// The first file of the next chunk; `None` after the summary.
     next: Option<usize>,
     summary: Summary,
+    /// Skipped files so far.
+    told: u64,
 }
 
 impl Planning {
@@ -163,7 +165,6 @@ impl Planning {
             Decision::Scan { fully_matched } => {
                 self.summary.bytes_left += file.file.size;
                 Some(PlanPart::File {
-                    bounds: bounds_of(file, &self.request.bounds_of),
                     index: Arc::clone(&index),
                     position,
                     fully_matched,
@@ -174,7 +175,9 @@ impl Planning {
                     Level::Partition => self.summary.skipped_by_partition += 1,
                     _ => self.summary.skipped_by_bounds += 1,
                 }
-                self.request.explain.then(|| PlanPart::Skipped {
+                self.told += 1;
+                let told = self.request.explain || self.told <= TOLD;
+                told.then(|| PlanPart::Skipped {
                     index: Arc::clone(&index),
                     position,
                     reason,

@@ -9,7 +9,7 @@ use wire::proto::catalog_server::CatalogServer;
 
 use crate::catalog::Catalog;
 use crate::config::CatalogConfig;
-use crate::database::Database;
+use crate::database::{Database, keep_expiring};
 use crate::error::CatalogError;
 use crate::log;
 use crate::service::CatalogService;
@@ -32,6 +32,7 @@ pub async fn serve(config: CatalogConfig, shutdown: CancellationToken) -> Result
     ));
     let retention = log::keep_bounded(database.clone(), config.log, shutdown.clone());
     let retention = tokio::spawn(retention);
+    let expiry = tokio::spawn(keep_expiring(database.clone(), shutdown.clone()));
     let service = CatalogServer::new(CatalogService::new(catalog))
         .max_decoding_message_size(MAX_MESSAGE_BYTES)
         .max_encoding_message_size(MAX_MESSAGE_BYTES);
@@ -40,6 +41,7 @@ pub async fn serve(config: CatalogConfig, shutdown: CancellationToken) -> Result
     };
     let served = wire::serve::serve(config.listener, &[SERVICE_NAME], routes, shutdown).await;
     retention.abort();
+    expiry.abort();
     database.close().await;
     tracing::info!(%address, "catalog has stopped");
     served.map_err(CatalogError::from)

@@ -16,7 +16,7 @@ use crate::engine::Parts;
 use crate::error::PlannerError;
 use crate::schema::client_schema;
 use crate::session::Session;
-use crate::statement::{Command, reference, table_name};
+use crate::statement::{Command, identifier, reference, table_name};
 
 /// Schemas in which nothing can be changed.
 const READ_ONLY: [&str; 2] = [crate::system::SCHEMA, "information_schema"];
@@ -174,11 +174,17 @@ async fn create_request(
     Ok(proto::CreateTableRequest {
         name: Some((&name).into()),
         location: location.clone(),
-        partition_columns: create.table_partition_cols.clone(),
+        partition_columns: partition_columns(&create)?,
         if_not_exists: create.if_not_exists,
         or_replace: create.or_replace,
         declared_schema,
     })
+}
+
+/// The names in PARTITIONED BY, which come as they were written.
+fn partition_columns(create: &CreateExternalTable) -> Result<Vec<String>, PlannerError> {
+    let names = create.table_partition_cols.iter();
+    names.map(|name| identifier(name)).collect()
 }
 
 /// The declared columns with their types, as DataFusion understands SQL types.

@@ -2,13 +2,10 @@
 //! snapshots that the ticket pins, must give the schema that was promised, and pulls its scans from
 //! the Flight servers.
 
-use std::io::Cursor;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use arrow::ipc::reader::StreamReader;
-use bytes::Bytes;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use futures::stream::{self, BoxStream};
 use futures::{StreamExt, TryStreamExt};
@@ -18,6 +15,7 @@ use wire::{Category, Payload, StatementWork};
 
 use crate::engine::{Parts, Statement};
 use crate::error::PlannerError;
+use crate::ipc;
 use crate::log::State;
 use crate::plan::{Ready, physical};
 use crate::query::{Query, sum_counts};
@@ -76,7 +74,11 @@ async fn begin(
     };
     let statement = Statement {
         sql: work.sql.clone(),
-        parameters: decode_parameters(&work.parameters)?,
+        parameters: if work.parameters.is_empty() {
+            None
+        } else {
+            Some(ipc::decode(&work.parameters)?)
+        },
     };
     let batches = match statement::parse(&work.sql)? {
         Parsed::Query(parsed) => {
@@ -85,6 +87,9 @@ async fn begin(
             execute(&ready, &promised)?
         }
         Parsed::Explain(asked) => {
+            if asked.verbose {
+                query.want_every_reason();
+            }
             let pins = &work.snapshots;
             let ready = physical(parts, &session, query, &asked.query, &statement, pins).await?;
             one(explain::run(query, &asked, &ready).await?)
@@ -108,19 +113,6 @@ fn execute(ready: &Ready, promised: &SchemaRef) -> Result<Batches, PlannerError>
 
 fn one(batch: RecordBatch) -> Batches {
     stream::iter([Ok(batch)]).boxed()
-}
-
-fn decode_parameters(bytes: &Bytes) -> Result<Option<RecordBatch>, PlannerError> {
-    if bytes.is_empty() {
-        return Ok(None);
-    }
-    let invalid = |reason: String| PlannerError::Invalid(format!("parameters: {reason}"));
-    let mut reader = StreamReader::try_new(Cursor::new(bytes), None)
-        .map_err(|error| invalid(error.to_string()))?;
-    match reader.next() {
-        Some(row) => row.map(Some).map_err(|error| invalid(error.to_string())),
-        None => Err(invalid("there is no row".to_owned())),
-    }
 }
 
 /// A statement under way; its end is recorded however it comes.
@@ -180,23 +172,26 @@ impl Drop for Running {
     }
 }
 
-/// The report of a statement: the sum over its scans.
+/// The report of a statement: the sum over its scans. It is not complete when scans were cut short,
+/// because a limit was reached: what they did is not known.
 fn sum(query: &Query, ticket: &TicketId, error: Option<&PlannerError>) -> ScanReport {
-    let reports = query.reports();
-    let first = reports.first();
-    ScanReport {
-        query_id: query.id.clone(),
-        ticket_id: ticket.clone(),
-        table: first.map_or_else(|| TableName::new("", ""), |report| report.table.clone()),
-        snapshot_id: first.map_or(SnapshotId(0), |report| report.snapshot_id),
-        server: "planner".to_owned(),
-        complete: error.is_none(),
-        error: error.map(ToString::to_string),
-        counts: sum_counts(&reports),
-        tasks_left_out: reports.iter().map(|report| report.tasks_left_out).sum(),
-        tasks: reports
-            .into_iter()
-            .flat_map(|report| report.tasks)
-            .collect(),
-    }
+    query.look(|found| {
+        let first = found.reports().next();
+        ScanReport {
+            query_id: query.id.clone(),
+            ticket_id: ticket.clone(),
+            table: first.map_or_else(|| TableName::new("", ""), |report| report.table.clone()),
+            snapshot_id: first.map_or(SnapshotId(0), |report| report.snapshot_id),
+            server: "planner".to_owned(),
+            complete: error.is_none() && found.cut() == 0,
+            error: error.map(ToString::to_string),
+            counts: sum_counts(found.reports()),
+            tasks_left_out: found.reports().map(|report| report.tasks_left_out).sum(),
+            tasks: found
+                .reports()
+                .flat_map(|report| &report.tasks)
+                .cloned()
+                .collect(),
+        }
+    })
 }

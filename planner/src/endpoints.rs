@@ -4,7 +4,6 @@
 use std::collections::HashMap;
 
 use arrow::datatypes::SchemaRef;
-use arrow::ipc::writer::StreamWriter;
 use bytes::Bytes;
 use model::ScanTask;
 use scan::encode_fragment;
@@ -14,8 +13,9 @@ use wire::{StatementWork, TableSnapshot, TicketError, Work};
 use crate::config::EndpointMode;
 use crate::engine::{Endpoint, Parts, QueryPlan, Statement};
 use crate::error::PlannerError;
+use crate::ipc;
 use crate::packing::{Packed, pack};
-use crate::placement::{Placement, place};
+use crate::placement::{Placement, place, ranking};
 use crate::query::{Query, sum_summaries};
 use crate::servers::Server;
 use crate::session::Session;
@@ -51,7 +51,10 @@ pub(crate) fn coordinator(
 ) -> Result<QueryPlan, PlannerError> {
     let work = StatementWork {
         sql: statement.sql.clone(),
-        parameters: encode_parameters(statement)?,
+        parameters: match &statement.parameters {
+            Some(row) => ipc::encode(row)?,
+            None => Bytes::new(),
+        },
         options: session.options.clone(),
         snapshots: planned.snapshots,
         output_schema: wire::schema::encode_schema(&planned.schema).into(),
@@ -82,14 +85,14 @@ pub(crate) async fn scans(
         EndpointMode::Direct => parts.servers.live().await?,
         EndpointMode::Proxy => parts.servers.now(),
     };
-    let servers = servers.get(..MAX_LOCATIONS).unwrap_or(&servers);
+    let servers = chosen(&servers, &query.id.0);
     let shares = shares(fragments, parts.max_endpoints);
     if fragments.len() > parts.max_endpoints {
         return coordinator(parts, session, query, statement, planned);
     }
     let mut endpoints = Vec::new();
     for (fragment, share) in fragments.iter().zip(shares) {
-        match sign(parts, query, &planned, fragment, servers, share) {
+        match sign(parts, query, &planned, fragment, &servers, share) {
             Ok(signed) => endpoints.extend(signed),
             // What cannot travel or is too large for a ticket is run by the planner.
             Err(Refused::Unfit) => {
@@ -99,6 +102,25 @@ pub(crate) async fn scans(
         }
     }
     Ok(query_plan(query, planned.schema, endpoints, "tickets"))
+}
+
+/// The servers that a query may use: all, or as many as clients can connect to. Each query has others,
+/// so that all servers get work.
+fn chosen(servers: &[Server], query: &str) -> Vec<Server> {
+    if servers.len() <= MAX_LOCATIONS {
+        return servers.to_vec();
+    }
+    let names: Vec<&str> = servers
+        .iter()
+        .map(|server| server.location.as_str())
+        .collect();
+    let mut chosen = ranking(query, &names);
+    chosen.truncate(MAX_LOCATIONS);
+    chosen.sort_unstable();
+    let chosen = chosen.into_iter();
+    chosen
+        .filter_map(|position| servers.get(position).cloned())
+        .collect()
 }
 
 /// How many endpoints each fragment may have: all of them together at most `max`.
@@ -221,20 +243,11 @@ fn locations(parts: &Parts, placement: Option<Placement>, names: &[&str]) -> Vec
         .collect()
 }
 
-fn encode_parameters(statement: &Statement) -> Result<Bytes, PlannerError> {
-    let Some(row) = &statement.parameters else {
-        return Ok(Bytes::new());
-    };
-    let failed = |error| PlannerError::Invalid(format!("parameters: {error}"));
-    let mut writer = StreamWriter::try_new(Vec::new(), &row.schema()).map_err(failed)?;
-    writer.write(row).map_err(failed)?;
-    Ok(writer.into_inner().map_err(failed)?.into())
-}
-
 fn query_plan(query: &Query, schema: SchemaRef, endpoints: Vec<Endpoint>, kind: &str) -> QueryPlan {
-    let tables = query.tables();
-    let sum = sum_summaries(&tables);
-    let names: Vec<String> = tables.iter().map(|table| table.table.to_string()).collect();
+    let (sum, names) = query.look(|found| {
+        let names = found.tables.iter().map(|table| table.table.to_string());
+        (sum_summaries(&found.tables), names.collect::<Vec<String>>())
+    });
     let metadata = json!({
         "query_id": query.id.0,
         "plan": {
@@ -255,8 +268,32 @@ fn query_plan(query: &Query, schema: SchemaRef, endpoints: Vec<Endpoint>, kind: 
         schema,
         ordered: endpoints.len() == 1,
         endpoints,
-        rows: None,
-        bytes: None,
         app_metadata: metadata.to_string().into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    // Channels belong to a runtime even while they are idle.
+    #[tokio::test]
+    async fn all_servers_get_work_though_a_query_uses_few() {
+        let server = |number: usize| Server {
+            location: format!("grpc+tcp://flight-{number:02}:1"),
+            channel: wire::channel::connect_lazy("flight:1").unwrap(),
+        };
+        let servers: Vec<Server> = (0..40).map(server).collect();
+        let mut used = BTreeSet::new();
+        for query in 0..50 {
+            let chosen = chosen(&servers, &format!("query {query}"));
+            assert_eq!(chosen.len(), MAX_LOCATIONS);
+            assert!(chosen.is_sorted_by_key(|server| &server.location));
+            used.extend(chosen.into_iter().map(|server| server.location));
+        }
+        assert_eq!(used.len(), 40);
+        assert_eq!(chosen(&servers[..19], "query").len(), 19);
     }
 }

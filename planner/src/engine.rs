@@ -3,28 +3,27 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
-use model::{QueryId, TableName};
+use model::QueryId;
 use tonic::Status;
 use tonic::transport::Channel;
+use wire::Work;
 use wire::proto::catalog_client::CatalogClient;
-use wire::{Work, proto};
 
 use crate::config::{EndpointMode, PlannerConfig};
 use crate::context::Context;
 use crate::error::PlannerError;
 use crate::log::QueryLog;
-use crate::schema::client_schema;
 use crate::servers::Servers;
 use crate::session::Session;
 use crate::statement::Parsed;
 use crate::stream::ResultStream;
-use crate::tables::TableMeta;
 use crate::tickets::Signer;
-use crate::{commands, coordinator, plan, proxy, statement, system};
+use crate::{commands, coordinator, plan, proxy, statement};
 
 /// The planner behind its service; clones share everything.
 #[derive(Clone)]
@@ -82,11 +81,8 @@ pub enum Prepared {
         /// A field for each parameter, in order.
         parameters: SchemaRef,
     },
-    /// It changes something and gives no rows.
-    Command {
-        /// A field for each parameter, in order.
-        parameters: SchemaRef,
-    },
+    /// It changes something, gives no rows and takes no parameters.
+    Command,
 }
 
 /// A ticket and where it is served.
@@ -109,10 +105,6 @@ pub struct QueryPlan {
     pub endpoints: Vec<Endpoint>,
     /// Whether the rows are ordered across endpoints.
     pub ordered: bool,
-    /// Rows of the result, when known exactly.
-    pub rows: Option<u64>,
-    /// Bytes of the result, when known.
-    pub bytes: Option<u64>,
     /// JSON: the query id and a summary of the plan.
     pub app_metadata: Bytes,
 }
@@ -211,6 +203,11 @@ impl Engine {
         }
     }
 
+    /// Waits until the query log has everything that was told to it; at most so long.
+    pub async fn finish(&self, limit: Duration) {
+        self.parts.log.finish(limit).await;
+    }
+
     /// The catalog.
     pub fn catalog(&self) -> CatalogClient<Channel> {
         self.parts.catalog()
@@ -219,23 +216,5 @@ impl Engine {
     /// The error of what the catalog answered.
     pub(crate) fn catalog_failed(&self, status: &Status) -> PlannerError {
         self.parts.catalog_failed(status)
-    }
-
-    /// The schema of a table as clients see it.
-    ///
-    /// # Errors
-    /// When there is no such table or the catalog is out of reach.
-    pub async fn table_schema(&self, name: &TableName) -> Result<SchemaRef, PlannerError> {
-        if let Some(schema) = system::schema_of(name) {
-            return Ok(schema);
-        }
-        let request = proto::GetTableRequest {
-            name: Some(name.into()),
-            snapshot_id: None,
-        };
-        let answer = self.catalog().get_table(request).await;
-        let table = answer.map_err(|status| self.catalog_failed(&status))?;
-        let table = TableMeta::try_from(table.into_inner())?;
-        Ok(client_schema(&table.plain))
     }
 }

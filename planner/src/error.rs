@@ -72,7 +72,7 @@ impl PlannerError {
 
     /// What another part answered; `part` says which one it was.
     pub fn answered(part: &str, status: &Status) -> Self {
-        let category = wire::status::category(status.code());
+        let category = wire::status::category_of(status);
         let message = match category {
             Category::Unavailable | Category::Internal => format!("{part}: {}", status.message()),
             _ => status.message().to_owned(),

@@ -14,9 +14,11 @@ pub mod system;
 
 mod plan;
 
+mod ipc;
 mod parameters;
 mod query;
 mod statement;
+mod syntax;
 mod tables;
 
 mod context;

@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{Schema, SchemaRef};
+use arrow::datatypes::SchemaRef;
 use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::ExecutionPlan;
@@ -64,6 +64,9 @@ async fn endpoints_of(
         Parsed::Query(parsed) => parsed,
         Parsed::Explain(explain) => {
             // Planned for its errors; the coordinator plans it again when it is fetched.
+            if explain.verbose {
+                query.want_every_reason();
+            }
             let ready = physical(parts, session, query, &explain.query, statement, &[]).await?;
             let planned = Planned::new(explain::schema(), ready.snapshots);
             return endpoints::coordinator(parts, session, query, statement, planned);
@@ -158,10 +161,7 @@ pub(crate) async fn prepare(
     let (query, explained) = match &parsed {
         Parsed::Query(query) => (query, false),
         Parsed::Explain(explain) => (&explain.query, true),
-        Parsed::Command(_) => {
-            let parameters = Arc::new(Schema::empty());
-            return Ok(Prepared::Command { parameters });
-        }
+        Parsed::Command(_) => return Ok(Prepared::Command),
     };
     let nameless = Arc::new(Query::new(sql, &session.principal));
     let tables = resolve(parts, &nameless, query, session.schema(), &[]).await?;

@@ -1,13 +1,17 @@
 //! One query while it is planned and run: its identity, and what was learned of its tables and scans
 //! on the way. Decides nothing.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 use chrono::Utc;
-use model::{Counts, DataFile, QueryId, ScanReport, SnapshotId, TableName};
+use model::{Counts, QueryId, ScanReport, SnapshotId, TableName};
 use uuid::Uuid;
 use wire::proto;
+
+/// Files whose reports are kept of one query. Counts stay exact beyond it.
+const FILES_KEPT: usize = 1000;
 
 /// A query.
 #[derive(Debug)]
@@ -18,13 +22,29 @@ pub(crate) struct Query {
     pub(crate) started_unix_ms: i64,
     begun: Instant,
     plan_ms: OnceLock<u64>,
+    every_reason: AtomicBool,
     found: Mutex<Found>,
 }
 
+/// What was learned of a query so far.
 #[derive(Debug, Default)]
-struct Found {
-    tables: Vec<TablePlan>,
-    reports: Vec<ScanReport>,
+pub(crate) struct Found {
+    /// What the catalog answered, for each scan of a table.
+    pub(crate) tables: Vec<TablePlan>,
+    /// What the scans did.
+    pub(crate) scans: Vec<Scanned>,
+    /// Scans that were begun.
+    pub(crate) begun: usize,
+    files_kept: usize,
+}
+
+/// What one scan did.
+#[derive(Debug)]
+pub(crate) struct Scanned {
+    /// Its report. Of later files only the sums are kept.
+    pub(crate) report: ScanReport,
+    /// Files that it opened.
+    pub(crate) files: usize,
 }
 
 /// What the catalog answered for one scan of a table.
@@ -33,7 +53,11 @@ pub(crate) struct TablePlan {
     pub(crate) table: TableName,
     pub(crate) snapshot: SnapshotId,
     pub(crate) summary: proto::PlanSummary,
-    pub(crate) files: Vec<DataFile>,
+    /// Files to scan.
+    pub(crate) files: usize,
+    /// Their bytes.
+    pub(crate) bytes: u64,
+    /// Files that hold no match; the first ones, unless every reason is wanted.
     pub(crate) skipped: Vec<proto::SkippedFile>,
 }
 
@@ -52,6 +76,7 @@ impl Query {
             started_unix_ms: Utc::now().timestamp_millis(),
             begun: Instant::now(),
             plan_ms: OnceLock::new(),
+            every_reason: AtomicBool::new(false),
             found: Mutex::default(),
         }
     }
@@ -68,29 +93,63 @@ impl Query {
         self.plan_ms.get().copied().unwrap_or_default()
     }
 
+    /// Asks for the reason of every skipped unit, however many there are.
+    pub(crate) fn want_every_reason(&self) {
+        self.every_reason.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the reason of every skipped unit is wanted.
+    pub(crate) fn wants_every_reason(&self) -> bool {
+        self.every_reason.load(Ordering::Relaxed)
+    }
+
     /// Remembers what the catalog answered.
     pub(crate) fn planned(&self, plan: TablePlan) {
         self.found().tables.push(plan);
     }
 
+    /// Remembers that a scan was begun; its report follows unless it is cut short.
+    pub(crate) fn scan_begun(&self) {
+        self.found().begun += 1;
+    }
+
     /// Remembers what a scan did.
     pub(crate) fn reported(&self, report: ScanReport) {
-        self.found().reports.push(report);
+        let kept = if self.wants_every_reason() {
+            usize::MAX
+        } else {
+            FILES_KEPT
+        };
+        self.found().add(report, kept);
     }
 
-    /// What the catalog answered so far.
-    pub(crate) fn tables(&self) -> Vec<TablePlan> {
-        self.found().tables.clone()
-    }
-
-    /// What the scans did so far.
-    pub(crate) fn reports(&self) -> Vec<ScanReport> {
-        self.found().reports.clone()
+    /// Looks at what was learned so far.
+    pub(crate) fn look<T>(&self, at: impl FnOnce(&Found) -> T) -> T {
+        at(&self.found())
     }
 
     fn found(&self) -> MutexGuard<'_, Found> {
-        // Only pushes and clones happen under the lock, so what is inside is whole.
+        // Only pushes and looks happen under the lock, so what is inside is whole.
         self.found.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Found {
+    fn add(&mut self, mut report: ScanReport, kept: usize) {
+        let files = report.tasks.len();
+        report.tasks.truncate(kept.saturating_sub(self.files_kept));
+        self.files_kept += report.tasks.len();
+        self.scans.push(Scanned { report, files });
+    }
+
+    /// The reports of the scans.
+    pub(crate) fn reports(&self) -> impl Iterator<Item = &ScanReport> {
+        self.scans.iter().map(|scan| &scan.report)
+    }
+
+    /// Scans of which nothing was heard: broken off, because enough rows were there or an error came.
+    pub(crate) fn cut(&self) -> usize {
+        self.begun.saturating_sub(self.scans.len())
     }
 }
 
@@ -118,4 +177,59 @@ pub(crate) fn sum_counts<'a>(reports: impl IntoIterator<Item = &'a ScanReport>) 
 /// An identity that sorts by time.
 pub(crate) fn new_id() -> QueryId {
     QueryId(Uuid::now_v7().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{TaskReport, TicketId};
+
+    use super::*;
+
+    fn report(files: usize) -> ScanReport {
+        let counts = Counts {
+            requests: files as u64,
+            ..Counts::default()
+        };
+        let task = |file| TaskReport {
+            path: format!("file:///{file}"),
+            counts: Counts::default(),
+            skips: Vec::new(),
+        };
+        ScanReport {
+            query_id: QueryId("q".to_owned()),
+            ticket_id: TicketId("t".to_owned()),
+            table: TableName::main("t"),
+            snapshot_id: SnapshotId(1),
+            server: String::new(),
+            complete: true,
+            error: None,
+            counts,
+            tasks: (0..files).map(task).collect(),
+        }
+    }
+
+    #[test]
+    fn many_files_are_summed_and_the_first_ones_kept() {
+        let query = Query::new("", "");
+        for files in [FILES_KEPT - 1, 5, 7] {
+            query.scan_begun();
+            query.reported(report(files));
+        }
+        query.scan_begun();
+        query.look(|found| {
+            let kept: Vec<usize> = found.reports().map(|one| one.tasks.len()).collect();
+            assert_eq!(kept, [FILES_KEPT - 1, 1, 0]);
+            let files: Vec<usize> = found.scans.iter().map(|scan| scan.files).collect();
+            assert_eq!(files, [FILES_KEPT - 1, 5, 7]);
+            let requests = sum_counts(found.reports()).requests;
+            assert_eq!((requests, found.cut()), (FILES_KEPT as u64 + 11, 1));
+        });
+        let query = Query::new("", "");
+        query.want_every_reason();
+        query.reported(report(FILES_KEPT + 1));
+        assert_eq!(
+            query.look(|found| found.scans[0].report.tasks.len()),
+            FILES_KEPT + 1
+        );
+    }
 }

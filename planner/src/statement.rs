@@ -1,8 +1,8 @@
-//! What kind of statement a text is. Pure: parses, numbers `?` placeholders, and refuses by name what
+//! What kind of statement a text is. Pure: parses (see `syntax`), numbers `?` placeholders, and refuses by name what
 //! Fulmar does not do. Plans nothing.
 
 use datafusion::common::TableReference;
-use datafusion::sql::parser::{CreateExternalTable, DFParserBuilder, Statement as DfStatement};
+use datafusion::sql::parser::{CreateExternalTable, Statement as DfStatement};
 use datafusion::sql::planner::object_name_to_table_reference;
 use datafusion::sql::sqlparser::ast::{ObjectName, ObjectType, Statement as SqlStatement};
 use datafusion::sql::sqlparser::dialect::GenericDialect;
@@ -13,9 +13,7 @@ use model::TableName;
 use model::schema::CATALOG;
 
 use crate::error::PlannerError;
-
-/// Deeper nesting than this is refused instead of exhausting the stack.
-const RECURSION_LIMIT: usize = 64;
+use crate::syntax;
 
 /// A statement by what has to be done with it.
 #[derive(Clone, Debug)]
@@ -63,21 +61,9 @@ pub(crate) enum Command {
 /// When the text is not one statement, or one that Fulmar does not run.
 pub(crate) fn parse(sql: &str) -> Result<Parsed, PlannerError> {
     let tokens = tokens(sql)?;
-    if let Some(command) = own_command(&tokens)? {
-        return Ok(Parsed::Command(command));
-    }
-    let mut parser = DFParserBuilder::new(tokens)
-        .with_dialect(&GenericDialect {})
-        .with_recursion_limit(RECURSION_LIMIT)
-        .build()?;
-    let mut statements = parser.parse_statements()?;
-    match (statements.pop_front(), statements.len()) {
-        (Some(statement), 0) => classify(statement),
-        (None, _) => Err(invalid("there is no statement")),
-        (Some(_), more) => Err(invalid(format!(
-            "one statement at a time, not {}",
-            more + 1
-        ))),
+    match own_command(&tokens)? {
+        Some(command) => Ok(Parsed::Command(command)),
+        None => classify(syntax::statement(tokens)?),
     }
 }
 
@@ -106,6 +92,24 @@ pub(crate) fn table_name(
 /// When it has too many parts.
 pub(crate) fn reference(name: ObjectName) -> Result<TableReference, PlannerError> {
     Ok(object_name_to_table_reference(name, true)?)
+}
+
+/// The name that an identifier means: as it is within quotes, folded to lower case without them.
+///
+/// # Errors
+/// When the text is no identifier.
+pub(crate) fn identifier(text: &str) -> Result<String, PlannerError> {
+    let parsed = Parser::new(&GenericDialect {})
+        .try_with_sql(text)
+        .and_then(|mut parser| {
+            let name = parser.parse_identifier()?;
+            parser.expect_token(&Token::EOF).map(|_| name)
+        })
+        .map_err(|error| invalid(error.to_string()))?;
+    Ok(match parsed.quote_style {
+        Some(_) => parsed.value,
+        None => parsed.value.to_lowercase(),
+    })
 }
 
 fn classify(statement: DfStatement) -> Result<Parsed, PlannerError> {
@@ -265,6 +269,18 @@ mod tests {
         ] {
             assert_eq!(kind(sql), expected, "{sql}");
         }
+    }
+
+    #[test]
+    fn identifiers_are_folded_unless_they_are_quoted() {
+        for (text, name) in [
+            ("Month", "month"),
+            ("\"Month\"", "Month"),
+            ("\"a \"\"b\"\"\"", "a \"b\""),
+        ] {
+            assert_eq!(identifier(text).unwrap(), name, "{text}");
+        }
+        assert!(identifier("a b").is_err());
     }
 
     #[test]

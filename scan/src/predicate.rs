@@ -6,6 +6,8 @@
 //! Each answer is exact, or it carries [`Predicate::Unknown`] as a conjunct or stands for it: a verdict
 //! `All` may then stand for the filter itself.
 
+mod chains;
+mod coarse;
 mod like;
 mod literal;
 mod operand;
@@ -17,12 +19,17 @@ use datafusion::scalar::ScalarValue;
 use model::interval::End;
 use model::{ColumnPredicate, Datum, Interval, Predicate, TableSchema, ValueSet};
 
+use chains::{joined, operands};
+use coarse::{MAX_VALUES, coarse, coarse_to};
 use operand::Operand;
 
+/// Conjuncts beyond which each of them is understood less exactly.
+const MANY: usize = 100;
+
 /// What the pruner understands of a filter over the columns of `schema`. Types must be coerced, as
-/// DataFusion's analyzer does.
+/// DataFusion's analyzer does. It stays small however long the filter is.
 pub fn predicate(expr: &Expr, schema: &TableSchema) -> Predicate {
-    rows_where(expr, true, schema)
+    coarse(rows_where(expr, true, schema))
 }
 
 /// The rows in which `expr` is `wanted`.
@@ -63,10 +70,15 @@ fn constant(value: &ScalarValue, wanted: bool) -> Predicate {
 
 fn rows_where_binary(binary: &BinaryExpr, wanted: bool, schema: &TableSchema) -> Predicate {
     let BinaryExpr { left, op, right } = binary;
-    let both = || [left, right].map(|side| rows_where(side, wanted, schema));
+    let all = || -> Vec<Predicate> {
+        let operands = operands(binary).into_iter();
+        operands
+            .map(|side| rows_where(side, wanted, schema))
+            .collect()
+    };
     match (op, wanted) {
-        (Operator::And, true) | (Operator::Or, false) => Predicate::and(both()),
-        (Operator::Or, true) | (Operator::And, false) => any_of(both()),
+        (Operator::And, true) | (Operator::Or, false) => all_of(all()),
+        (Operator::Or, true) | (Operator::And, false) => joined(all(), any_of),
         _ => match (right.as_ref(), left.as_ref()) {
             (Expr::Literal(value, _), _) => compare(left, *op, value, wanted, schema),
             (_, Expr::Literal(value, _)) => match op.swap() {
@@ -169,6 +181,8 @@ fn rows_where_in(list: &InList, wanted: bool, schema: &TableSchema) -> Predicate
         true => column.passes(ValueSet::points(values), false),
         // With a NULL in the list, no value is surely not in it.
         false if null_listed => Predicate::Never,
+        // So many holes rule nothing out.
+        false if values.len() > MAX_VALUES => Predicate::Unknown,
         false => match ValueSet::except(values) {
             Some(values) => column.passes(values, false),
             None => Predicate::Unknown,
@@ -213,8 +227,15 @@ fn rows_where_is(expr: &Expr, value: bool, wanted: bool, schema: &TableSchema) -
     }
 }
 
+/// The conjunction. Intersecting sets takes the product of their sizes, so those of many parts are kept
+/// small on the way.
+fn all_of(parts: Vec<Predicate>) -> Predicate {
+    let max = if parts.len() > MANY { MANY } else { MAX_VALUES };
+    joined(parts, |pair| coarse_to(Predicate::and(pair), max))
+}
+
 /// The disjunction, with alternatives on one column merged into one test.
-fn any_of(parts: impl IntoIterator<Item = Predicate>) -> Predicate {
+fn any_of(parts: [Predicate; 2]) -> Predicate {
     let mut merged: Vec<Predicate> = Vec::new();
     for part in parts.into_iter().flat_map(alternatives) {
         if let Predicate::Column(column) = &part

@@ -128,7 +128,11 @@ impl Connection {
     }
 }
 
-async fn get(location: &str, endpoint: &FlightEndpoint) -> Result<FlightDataDecoder, String> {
+/// Begins to fetch an endpoint from a location.
+pub(crate) async fn get(
+    location: &str,
+    endpoint: &FlightEndpoint,
+) -> Result<FlightDataDecoder, String> {
     let ticket = endpoint.ticket.clone().ok_or("endpoint without ticket")?;
     let mut client = FlightClient::new(channel(location).await?);
     let stream = client.do_get(ticket).await.map_err(text)?;

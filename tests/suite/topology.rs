@@ -1,8 +1,17 @@
 //! Catalog, planner and Flight servers as processes that come, go and die.
 
 use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
 
-use crate::flight::Connection;
+use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, StringArray};
+use arrow::datatypes::Int64Type;
+use arrow_flight::FlightEndpoint;
+use arrow_flight::decode::{DecodedPayload, FlightDataDecoder};
+use datafusion::parquet::arrow::ArrowWriter;
+use futures::TryStreamExt;
+
+use crate::flight::{Connection, get};
 use crate::processes::{Cluster, local, wait_for};
 
 /// Rows of the table of [`orders_in_a_cluster`].
@@ -100,6 +109,87 @@ async fn a_client_that_reads_only_through_the_planner_loses_no_row_either() {
     cluster.flight_servers[0].take().unwrap().kill();
     let answer = connection.fetch(info).await.unwrap();
     assert_eq!(answer.rows() as u64, CLUSTER_ROWS);
+}
+
+/// Rows of two kilobytes, numbered: far more than all the buffers between a Flight server and a client
+/// that reads slowly take.
+const WIDE_ROWS: i64 = 60_000;
+
+fn write_wide_rows(folder: &Path) {
+    std::fs::create_dir_all(folder).unwrap();
+    let text = "x".repeat(2000);
+    let columns: [(&str, ArrayRef); 2] = [
+        ("id", Arc::new(Int64Array::from_iter_values(0..WIDE_ROWS))),
+        (
+            "text",
+            Arc::new(StringArray::from_iter_values((0..WIDE_ROWS).map(|_| &text))),
+        ),
+    ];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let file = std::fs::File::create(folder.join("wide.parquet")).unwrap();
+    let mut writer = ArrowWriter::try_new(file, batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+}
+
+/// Reads ids until there are so many, or to the end.
+async fn read_ids(stream: &mut FlightDataDecoder, ids: &mut Vec<i64>, until: usize) {
+    while ids.len() < until {
+        let Some(message) = stream.try_next().await.unwrap() else {
+            return;
+        };
+        if let DecodedPayload::RecordBatch(batch) = message.payload {
+            let numbers = batch.column(0).as_primitive::<Int64Type>();
+            ids.extend(numbers.values());
+        }
+    }
+}
+
+/// Plans until the planner knows of both Flight servers; gives the one endpoint.
+async fn endpoint_of_two(connection: &mut Connection) -> FlightEndpoint {
+    for _ in 0..300 {
+        let info = connection.info("SELECT id, text FROM wide").await.unwrap();
+        // Both of them and the planner.
+        if info.endpoint[0].location.len() == 3 {
+            return info.endpoint[0].clone();
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+    panic!("the planner does not know of two Flight servers");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_through_the_planner_survives_one_flight_server_after_the_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("data/wide");
+    write_wide_rows(&folder);
+    let mut cluster = Cluster::start(dir.path(), 2, 2);
+    let mut connection = Connection::open(&cluster.planner_location()).await;
+    let create = format!(
+        "CREATE EXTERNAL TABLE wide STORED AS PARQUET LOCATION '{}'",
+        folder.display()
+    );
+    connection.update(&create).await.unwrap();
+    let endpoint = endpoint_of_two(&mut connection).await;
+    let first = usize::from(endpoint.location[0].uri != cluster.flight_location(0));
+
+    let mut ids = Vec::new();
+    let mut stream = get(&cluster.planner_location(), &endpoint).await.unwrap();
+    read_ids(&mut stream, &mut ids, 3000).await;
+    cluster.flight_servers[first].take().unwrap().kill();
+    read_ids(&mut stream, &mut ids, 25_000).await;
+    cluster.start_flight_server(first);
+    endpoint_of_two(&mut connection).await;
+    cluster.flight_servers[1 - first].take().unwrap().kill();
+    read_ids(&mut stream, &mut ids, usize::MAX).await;
+    assert_eq!(ids.len(), usize::try_from(WIDE_ROWS).unwrap());
+    assert!(
+        ids.into_iter().eq(0..WIDE_ROWS),
+        "no row is lost or comes twice"
+    );
+    let log = cluster.planner.as_ref().unwrap().log();
+    let resumed = log.matches("trying another Flight server").count();
+    assert!(resumed >= 2, "both streams broke half-way: {log}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -37,12 +37,24 @@ pub fn category(code: Code) -> Category {
         Code::Unauthenticated => Category::Unauthenticated,
         Code::PermissionDenied => Category::Denied,
         Code::ResourceExhausted => Category::Exhausted,
-        Code::Unavailable | Code::DeadlineExceeded => Category::Unavailable,
+        // No part of ours answers with `Unknown`: it is how a connection that broke shows.
+        Code::Unavailable | Code::DeadlineExceeded | Code::Unknown => Category::Unavailable,
         Code::Aborted => Category::Conflict,
         Code::Unimplemented => Category::Unsupported,
         Code::DataLoss => Category::Corrupt,
         Code::Cancelled => Category::Cancelled,
-        Code::Ok | Code::Unknown | Code::Internal => Category::Internal,
+        Code::Ok | Code::Internal => Category::Internal,
+    }
+}
+
+/// The category of the status with which a call ended. A stream that the transport reset is no fault of
+/// the other part, though its code is the same.
+pub fn category_of(status: &Status) -> Category {
+    let reset = std::error::Error::source(status).is_some()
+        || status.message().starts_with("h2 protocol error");
+    match category(status.code()) {
+        Category::Internal if reset => Category::Unavailable,
+        category => category,
     }
 }
 
@@ -111,6 +123,21 @@ mod tests {
         ];
         for one in all {
             assert_eq!(category(code(one)), one);
+        }
+    }
+
+    #[test]
+    fn a_broken_transport_is_no_fault_of_the_other_part() {
+        for (status, expected) in [
+            (Status::internal("a bug"), Category::Internal),
+            (Status::unknown("transport error"), Category::Unavailable),
+            (
+                Status::internal("h2 protocol error: stream reset"),
+                Category::Unavailable,
+            ),
+            (Status::data_loss("a file"), Category::Corrupt),
+        ] {
+            assert_eq!(category_of(&status), expected, "{status}");
         }
     }
 

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use arrow_schema::Schema;
 use model::{ColumnMapping, SnapshotId, TableName};
+use sqlx::{QueryBuilder, Sqlite};
 use uuid::Uuid;
 use wire::schema::encode_schema;
 
@@ -16,6 +17,9 @@ use crate::iceberg::Adopted;
 use crate::table::{Change, Definition, FileFacts, Table, TableId, TableKind};
 
 const COMMIT: &str = "commit a table";
+
+/// Files in one statement: SQLite takes 32,766 values, and each file has twelve.
+const FILES_AT_ONCE: usize = 500;
 
 impl Database {
     /// Makes a table with its first snapshot, in place of the one of its name when `replace`.
@@ -99,7 +103,7 @@ impl Database {
 
     async fn finish(
         &self,
-        mut write: sqlx::Transaction<'static, sqlx::Sqlite>,
+        mut write: sqlx::Transaction<'static, Sqlite>,
         name: &TableName,
     ) -> Result<Table, CatalogError> {
         let table = find_table(&mut write, name, None).await?;
@@ -168,6 +172,7 @@ async fn add_snapshot(
         remove_file(write, table, sequence, path).await?;
     }
     let mut schemas = HashMap::new();
+    let mut added = Vec::with_capacity(change.added.len());
     for facts in &change.added {
         let schema = if let Some(known) = schemas.get(facts.schema.as_ref()) {
             *known
@@ -176,7 +181,10 @@ async fn add_snapshot(
             schemas.insert(facts.schema.as_ref(), id);
             id
         };
-        insert_file(write, table, sequence, schema, facts).await?;
+        added.push((schema, facts));
+    }
+    for files in added.chunks(FILES_AT_ONCE) {
+        insert_files(write, table, sequence, files).await?;
     }
     let snapshot = new_snapshot_id();
     insert_snapshot(write, table, sequence, snapshot, change).await?;
@@ -253,33 +261,34 @@ async fn schema_id(
     id.map_err(CatalogError::database(COMMIT))
 }
 
-async fn insert_file(
+/// Inserts files, each with the id of its schema.
+async fn insert_files(
     write: &mut Connection,
     table: TableId,
     sequence: i64,
-    schema: i64,
-    facts: &FileFacts,
+    files: &[(i64, &FileFacts)],
 ) -> Result<(), CatalogError> {
-    let file = &facts.file;
-    let inserted = sqlx::query(
+    let mut insert = QueryBuilder::<Sqlite>::new(
         "INSERT INTO files (table_id, path, size, version, record_count, footer_length,
                             page_index_start, page_index_length, schema_id, partition_values,
-                            bounds, added_sequence)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    )
-    .bind(table.0)
-    .bind(&file.path)
-    .bind(stored_count(file.size))
-    .bind(&file.version)
-    .bind(file.record_count.map(stored_count))
-    .bind(file.footer_length.map(stored_count))
-    .bind(file.page_index.map(|span| stored_count(span.start)))
-    .bind(file.page_index.map(|span| stored_count(span.length)))
-    .bind(schema)
-    .bind(encode_partitions(&facts.partitions))
-    .bind(encode_file_bounds(&facts.bounds))
-    .bind(sequence);
-    let inserted = inserted.execute(write).await;
+                            bounds, added_sequence) ",
+    );
+    insert.push_values(files, |mut row, (schema, facts)| {
+        let file = &facts.file;
+        row.push_bind(table.0)
+            .push_bind(&file.path)
+            .push_bind(stored_count(file.size))
+            .push_bind(&file.version)
+            .push_bind(file.record_count.map(stored_count))
+            .push_bind(file.footer_length.map(stored_count))
+            .push_bind(file.page_index.map(|span| stored_count(span.start)))
+            .push_bind(file.page_index.map(|span| stored_count(span.length)))
+            .push_bind(*schema)
+            .push_bind(encode_partitions(&facts.partitions))
+            .push_bind(encode_file_bounds(&facts.bounds))
+            .push_bind(sequence);
+    });
+    let inserted = insert.build().execute(write).await;
     inserted.map(|_| ()).map_err(CatalogError::database(COMMIT))
 }
 

@@ -1,7 +1,8 @@
 //! The catalog's SQLite file: opening it, its migrations and its connections. Every statement of the
-//! tables is in `tables`, `read` and `commit`; those of the query log are in `crate::log`.
+//! tables is in `read`, `commit` and `expire`; those of the query log are in `crate::log`.
 
 mod commit;
+mod expire;
 mod read;
 mod records;
 
@@ -16,7 +17,8 @@ use sqlx::sqlite::{
 use sqlx::{SqlSafeStr, SqliteConnection};
 
 pub(crate) use commit::new_snapshot_id;
-pub(crate) use read::{FileRow, SnapshotFiles};
+pub(crate) use expire::keep_expiring;
+pub(crate) use read::{FileRow, SnapshotFiles, get};
 
 use crate::error::CatalogError;
 
@@ -27,11 +29,18 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 const READERS: u32 = 8;
 
 /// The numbered steps from an empty file to the current form.
-const MIGRATIONS: [(i64, &str, &str); 1] = [(
-    1,
-    "catalog",
-    include_str!("../../migrations/0001_catalog.sql"),
-)];
+const MIGRATIONS: [(i64, &str, &str); 2] = [
+    (
+        1,
+        "catalog",
+        include_str!("../../migrations/0001_catalog.sql"),
+    ),
+    (
+        2,
+        "dead files",
+        include_str!("../../migrations/0002_dead_files.sql"),
+    ),
+];
 
 /// The open database. Cheap to clone.
 #[derive(Clone, Debug)]

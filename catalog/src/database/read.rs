@@ -227,7 +227,8 @@ fn file_of(row: &SqliteRow) -> Result<FileRow, CatalogError> {
     })
 }
 
-fn get<'r, T>(row: &'r SqliteRow, column: &'static str) -> Result<T, CatalogError>
+/// A column of a row.
+pub(crate) fn get<'r, T>(row: &'r SqliteRow, column: &'static str) -> Result<T, CatalogError>
 where
     T: sqlx::Decode<'r, sqlx::Sqlite> + sqlx::Type<sqlx::Sqlite>,
 {

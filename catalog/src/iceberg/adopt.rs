@@ -3,14 +3,15 @@
 
 use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use model::{SnapshotId, TableName};
-use object_store::{PutMode, PutOptions};
-use store::{Location, StoreError, Stores};
+use store::{Location, Stores};
 use uuid::Uuid;
 
 use super::files::read_layout;
 use super::metadata::{self, NewMetadata, Totals};
+use super::read::{ManagedFile, read_snapshot};
 use super::schema::{IcebergSchema, iceberg_schema};
 use super::write::{Encoded, Entry, encode_manifests};
+use super::written::Written;
 use crate::error::CatalogError;
 use crate::index::{IndexedFile, TableIndex};
 use crate::listing::Report;
@@ -35,16 +36,19 @@ pub(crate) struct Adoption<'a> {
 }
 
 /// What was written.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Adopted {
     /// Where other engines open the table.
     pub(crate) metadata_location: String,
     /// The largest field id, those of nested fields included.
     pub(crate) last_field_id: i32,
+    /// The files, to be kept once the table refers to them.
+    pub(crate) written: Written,
 }
 
-/// Writes the metadata of a managed table with the files of a listing table. The table's schema, its
-/// files' columns and their versions are checked first; nothing is written when one does not fit.
+/// Writes the metadata of a managed table with the files of a listing table, and reads it back. The
+/// table's schema, its files' columns and their versions are checked first; nothing is written when
+/// one does not fit, and nothing stays when the writing fails.
 pub(crate) async fn adopt(
     adoption: Adoption<'_>,
     report: Report<'_>,
@@ -64,25 +68,81 @@ pub(crate) async fn adopt(
     )
     .map_err(refuse)?;
     let entries = entries(adoption, report).await?;
-    let folder = folder(adoption.stores, adoption.warehouse, table.name())?;
-    let metadata = folder.join("metadata")?;
     let unique = Uuid::new_v4().to_string();
-    let failed = CatalogError::stored("Iceberg metadata");
+    let warehouse = adoption.stores.resolve(adoption.warehouse)?;
+    let folder = folder(&warehouse, table.name(), &unique)?;
+    let mut written = Written::new(folder.clone());
+    let target = Target {
+        warehouse,
+        folder,
+        unique,
+    };
+    match write(adoption, &schema, &entries, &target, &mut written).await {
+        Ok(metadata_location) => Ok(Adopted {
+            metadata_location,
+            last_field_id: schema.last_column_id,
+            written,
+        }),
+        Err(error) => {
+            written.remove().await;
+            Err(error)
+        }
+    }
+}
+
+/// Where an adoption writes.
+struct Target {
+    warehouse: Location,
+    /// Its own folder.
+    folder: Location,
+    /// A part of names that nobody used before.
+    unique: String,
+}
+
+async fn write(
+    adoption: Adoption<'_>,
+    schema: &IcebergSchema,
+    entries: &[Entry<'_>],
+    target: &Target,
+    written: &mut Written,
+) -> Result<String, CatalogError> {
+    let metadata = target.folder.join("metadata")?;
+    let unique = &target.unique;
+    let location = metadata.join(&format!("00000-{unique}.metadata.json"))?;
+    let table = adoption.index.table.name();
     let snapshot = adoption.snapshot.0;
-    let encoded = encode_manifests(&schema, &entries, snapshot, &metadata.url, &unique).await;
-    let encoded = encoded.map_err(&failed)?;
-    let text = document(adoption, &schema, &folder, &metadata, &encoded)
-        .map_err(CatalogError::stored("Iceberg metadata"))?;
+    let encoded = encode_manifests(schema, entries, snapshot, &metadata.url, unique).await;
+    let encoded = encoded.map_err(CatalogError::metadata(table, &location.url))?;
+    let text = document(adoption, schema, &target.folder, &metadata, &encoded)
+        .map_err(CatalogError::metadata(table, &location.url))?;
     for (name, bytes) in encoded.files {
-        put_new(&metadata.join(&name)?, bytes).await?;
+        written.put(metadata.join(&name)?, bytes).await?;
     }
     // Last, so that whoever finds it finds all that it names.
-    let location = metadata.join(&format!("00000-{unique}.metadata.json"))?;
-    put_new(&location, text.into()).await?;
-    Ok(Adopted {
-        metadata_location: location.url,
-        last_field_id: schema.last_column_id,
-    })
+    written.put(location.clone(), text.into()).await?;
+    written.sync(&target.warehouse).await?;
+    read_back(adoption, &location.url).await?;
+    Ok(location.url)
+}
+
+/// Metadata that we could not read would make the table unreadable for good.
+async fn read_back(adoption: Adoption<'_>, location: &str) -> Result<(), CatalogError> {
+    let table = &adoption.index.table;
+    let odd = CatalogError::metadata(table.name(), location);
+    let (snapshot, columns) = (adoption.snapshot, &table.snapshot.columns);
+    let read = read_snapshot(adoption.stores, table.name(), location, snapshot, columns).await?;
+    let read = read.ok_or_else(|| odd("it lacks its own snapshot".to_owned()))?;
+    let files = &adoption.index.files;
+    let same = |(read, file): (&ManagedFile, &IndexedFile)| {
+        read.path == file.file.path
+            && Some(read.record_count) == file.file.record_count
+            && read.partitions == file.partition_values()
+    };
+    match read.iter().zip(files).find(|pair| !same(*pair)) {
+        Some((file, _)) => Err(odd(format!("it says otherwise of {}", file.path))),
+        None if read.len() != files.len() => Err(odd("it lacks files".to_owned())),
+        None => Ok(()),
+    }
 }
 
 async fn entries<'a>(
@@ -150,11 +210,12 @@ fn document(
     })
 }
 
-/// `<warehouse>/<schema>/<table>`, with names that could leave their folder encoded.
-fn folder(stores: &Stores, warehouse: &str, name: &TableName) -> Result<Location, CatalogError> {
-    let warehouse = stores.resolve(warehouse)?;
+/// `<warehouse>/<schema>/<table>/<unique>`, with names that could leave their folder encoded. Each
+/// adoption has a folder of its own: a table of the same name may have been dropped before.
+fn folder(warehouse: &Location, name: &TableName, unique: &str) -> Result<Location, CatalogError> {
     let schema = warehouse.join(&folder_name(&name.schema))?;
-    Ok(schema.join(&folder_name(&name.table))?)
+    let table = schema.join(&folder_name(&name.table))?;
+    Ok(table.join(unique)?)
 }
 
 fn folder_name(name: &str) -> String {
@@ -162,18 +223,6 @@ fn folder_name(name: &str) -> String {
     match encoded.as_str() {
         "." | ".." => encoded.replace('.', "%2E"),
         _ => encoded,
-    }
-}
-
-/// Writes a file that must not exist.
-async fn put_new(location: &Location, bytes: bytes::Bytes) -> Result<(), CatalogError> {
-    let options = PutOptions::from(PutMode::Create);
-    let put = location
-        .store
-        .put_opts(&location.path, bytes.into(), options);
-    match put.await {
-        Ok(_) => Ok(()),
-        Err(error) => Err(StoreError::of(&location.url, &error).into()),
     }
 }
 

@@ -21,6 +21,12 @@ impl<'a> Record<'a> {
         present(value)
     }
 
+    /// The field at a position, when it is there and not null.
+    pub(super) fn at(self, position: usize) -> Option<&'a Value> {
+        let (_, value) = self.0.get(position)?;
+        present(value)
+    }
+
     /// A field of any integer type.
     pub(super) fn integer(self, name: &str) -> Option<i64> {
         integer(self.get(name)?)

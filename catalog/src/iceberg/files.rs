@@ -6,6 +6,7 @@ use parquet::file::metadata::ParquetMetaData;
 use parquet::schema::types::Type;
 use store::{FileColumns, FooterHint, Ledger, Stores, file_bounds, match_columns, read_footer};
 
+use super::types::reads_as;
 use crate::error::CatalogError;
 use crate::table::Columns;
 
@@ -40,6 +41,7 @@ pub(super) async fn read_layout(
         reason: format!("{reason} in {}", file.path),
     };
     check_ids(metadata, columns).map_err(&refuse)?;
+    check_types(columns, &found).map_err(&refuse)?;
     check_partitions(metadata, columns, &found, partitions).map_err(&refuse)?;
     Ok(layout(metadata, &found))
 }
@@ -94,6 +96,23 @@ fn check_ids(metadata: &ParquetMetaData, columns: &Columns) -> Result<(), String
         }
     }
     Ok(())
+}
+
+/// Fulmar widens more types than readers of Iceberg do.
+fn check_types(columns: &Columns, found: &FileColumns) -> Result<(), String> {
+    let mut known = found.columns.iter().flatten();
+    let odd = known.find(|column| !reads_as(&column.file_type, &column.table_type));
+    match odd {
+        None => Ok(()),
+        Some(column) => {
+            let name = columns.schema.field(column.id);
+            let name = name.map_or("", |(_, field)| field.name());
+            Err(format!(
+                "column {name:?} is {}, which Iceberg cannot read as {},",
+                column.file_type, column.table_type
+            ))
+        }
+    }
 }
 
 fn has_id(field: &Type) -> bool {

@@ -9,9 +9,12 @@ mod avro;
 mod bytes;
 mod files;
 mod metadata;
+mod names;
 mod read;
 mod schema;
+mod types;
 mod write;
+mod written;
 
 pub(crate) use adopt::{Adopted, Adoption, adopt};
 pub(crate) use read::{ManagedFile, read_snapshot};

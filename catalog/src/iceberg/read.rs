@@ -1,10 +1,13 @@
 //! The files of a managed table's snapshot, from its Iceberg metadata.
 
+use std::sync::Arc;
+
 use apache_avro::Reader;
 use apache_avro::types::Value;
 use arrow_schema::DataType;
-use iceberg::spec::TableMetadata;
-use model::{Bound, ColumnBounds, Datum, FieldId, PartitionValue, SnapshotId};
+use futures::{StreamExt, TryStreamExt, stream};
+use iceberg::spec::{TableMetadata, Transform};
+use model::{Bound, ColumnBounds, Datum, FieldId, PartitionValue, SnapshotId, TableName};
 use store::{Ledger, Stores};
 
 use super::avro::{Record, bytes, integer};
@@ -27,32 +30,48 @@ pub(crate) struct ManagedFile {
     pub(crate) bounds: Vec<(FieldId, ColumnBounds)>,
 }
 
+/// Manifests under way at once.
+const PARALLEL: usize = 8;
+
 /// Reads the files of a snapshot, in path order: metadata, manifest list and manifests. Nothing when the
 /// metadata has no such snapshot.
 pub(crate) async fn read_snapshot(
     stores: &Stores,
+    table: &TableName,
     metadata_location: &str,
     snapshot: SnapshotId,
     columns: &Columns,
 ) -> Result<Option<Vec<ManagedFile>>, CatalogError> {
-    let odd = |reason: String| CatalogError::stored("Iceberg metadata")(reason);
     let text = read_whole(stores, metadata_location).await?;
-    let metadata: TableMetadata = serde_json::from_slice(&text)
-        .map_err(|error| odd(format!("{metadata_location}: {error}")))?;
+    let metadata: TableMetadata =
+        serde_json::from_slice(&text).map_err(CatalogError::metadata(table, metadata_location))?;
     let Some(found) = metadata.snapshot_by_id(snapshot.0) else {
         return Ok(None);
     };
-    let list = found.manifest_list();
-    let mut files = Vec::new();
-    for manifest in
-        manifests(&read_whole(stores, list).await?).map_err(|e| odd(format!("{list}: {e}")))?
-    {
-        let bytes = read_whole(stores, &manifest.path).await?;
-        let entries = entries(&bytes, &metadata, manifest.spec, columns);
-        files.extend(entries.map_err(|error| odd(format!("{}: {error}", manifest.path)))?);
-    }
+    let list = found.manifest_list().to_owned();
+    let manifests = manifests(&read_whole(stores, &list).await?)
+        .map_err(CatalogError::metadata(table, &list))?;
+    let context = Arc::new((metadata, columns.clone()));
+    let read = |manifest: Manifest| read_manifest(stores, table, manifest, Arc::clone(&context));
+    let reads: Vec<_> = manifests.into_iter().map(read).collect();
+    let read: Vec<Vec<ManagedFile>> = stream::iter(reads).buffered(PARALLEL).try_collect().await?;
+    let mut files: Vec<ManagedFile> = read.into_iter().flatten().collect();
     files.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(Some(files))
+}
+
+/// Fetches a manifest and decodes it on a thread that may take its time.
+async fn read_manifest(
+    stores: &Stores,
+    table: &TableName,
+    manifest: Manifest,
+    context: Arc<(TableMetadata, Columns)>,
+) -> Result<Vec<ManagedFile>, CatalogError> {
+    let bytes = read_whole(stores, &manifest.path).await?;
+    let decode = move || entries(&bytes, &context.0, manifest.spec, &context.1);
+    let decoded = tokio::task::spawn_blocking(decode).await;
+    let decoded = decoded.map_err(|error| CatalogError::Interrupted(error.to_string()))?;
+    decoded.map_err(CatalogError::metadata(table, &manifest.path))
 }
 
 async fn read_whole(stores: &Stores, url: &str) -> Result<bytes::Bytes, CatalogError> {
@@ -100,13 +119,12 @@ fn entries(
     let spec = metadata
         .partition_spec_by_id(spec)
         .ok_or("its partition spec is unknown")?;
-    // Identity partitions only: what a transform gives is no value of the column.
-    let identity = spec
-        .fields()
-        .iter()
-        .filter(|field| field.transform == iceberg::spec::Transform::Identity);
-    let partitions: Vec<(&str, FieldId)> = identity
-        .map(|field| (field.name.as_str(), FieldId(field.source_id)))
+    // Identity partitions only: what a transform gives is no value of the column. A tuple has the
+    // spec's fields in their order, under names that writers change where Avro allows them not.
+    let fields = spec.fields().iter().enumerate();
+    let identity = fields.filter(|(_, field)| field.transform == Transform::Identity);
+    let partitions: Vec<(usize, FieldId)> = identity
+        .map(|(position, field)| (position, FieldId(field.source_id)))
         .collect();
     let records = Reader::new(manifest).map_err(|error| error.to_string())?;
     let mut files = Vec::new();
@@ -127,7 +145,7 @@ fn entries(
 
 fn managed_file(
     file: Record<'_>,
-    partitions: &[(&str, FieldId)],
+    partitions: &[(usize, FieldId)],
     columns: &Columns,
 ) -> Result<ManagedFile, String> {
     let path = file.text("file_path").ok_or("a file has no path")?;
@@ -139,12 +157,12 @@ fn managed_file(
     };
     let record_count = count("record_count")?;
     let tuple = file.get("partition").and_then(Record::of);
-    let values = partitions.iter().filter_map(|(name, field)| {
+    let values = partitions.iter().filter_map(|(position, field)| {
         let (_, column) = columns.schema.field(*field)?;
-        let value = tuple.and_then(|tuple| tuple.get(name));
+        let value = tuple.and_then(|tuple| tuple.at(*position));
         let value = value.map(|value| {
             let typed = partition_value(value, column.data_type());
-            typed.ok_or_else(|| format!("{path} has an odd value of partition {name}"))
+            typed.ok_or_else(|| format!("{path} has an odd value of partition {}", column.name()))
         });
         Some(value.transpose().map(|value| PartitionValue {
             field: *field,

@@ -5,13 +5,16 @@
 
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Field, TimeUnit};
+use arrow_schema::{DataType, Field};
 use iceberg::spec::{
     ListType, MapType, NestedField, NestedFieldRef, PartitionSpec, PrimitiveType, Schema,
     StructType, Transform, Type,
 };
 use model::{FieldId, TableSchema};
 use serde_json::{Value, json};
+
+use super::names::partition_name;
+use super::types::primitive;
 
 /// The id of the first partition field, by the spec.
 const FIRST_PARTITION_ID: i32 = 1000;
@@ -52,12 +55,15 @@ pub(super) fn iceberg_schema(
     let schema = Schema::builder().with_fields(fields).with_schema_id(0);
     let schema = Arc::new(schema.build().map_err(|error| error.to_string())?);
     let mut spec = PartitionSpec::builder(Arc::clone(&schema)).with_spec_id(0);
+    let mut targets = Vec::with_capacity(partition_fields.len());
     for field in partition_fields {
         let name = table.field(*field).map(|(_, field)| field.name().clone());
         let name = name.ok_or_else(|| format!("partition column {} is unknown", field.0))?;
+        let target = partition_name(&name, table, &targets);
         spec = spec
-            .add_partition_field(&name, &name, Transform::Identity)
+            .add_partition_field(&name, &target, Transform::Identity)
             .map_err(|error| error.to_string())?;
+        targets.push(target);
     }
     Ok(IcebergSchema {
         spec: spec.build().map_err(|error| error.to_string())?,
@@ -167,40 +173,10 @@ impl Ids {
     }
 }
 
-/// The primitive type that holds every value, where files of the given type are read alike by all.
-fn primitive(data_type: &DataType) -> Option<PrimitiveType> {
-    Some(match data_type {
-        DataType::Boolean => PrimitiveType::Boolean,
-        DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::UInt8 | DataType::UInt16 => {
-            PrimitiveType::Int
-        }
-        DataType::Int64 | DataType::UInt32 => PrimitiveType::Long,
-        DataType::Float32 => PrimitiveType::Float,
-        DataType::Float64 => PrimitiveType::Double,
-        DataType::Date32 => PrimitiveType::Date,
-        DataType::Time64(TimeUnit::Microsecond) => PrimitiveType::Time,
-        DataType::Timestamp(TimeUnit::Millisecond | TimeUnit::Microsecond, zone) => {
-            match zone.as_deref() {
-                None => PrimitiveType::Timestamp,
-                Some("UTC" | "+00:00") => PrimitiveType::Timestamptz,
-                // PyIceberg opens no file whose Arrow schema names another zone.
-                Some(_) => return None,
-            }
-        }
-        // Nor one with decimals of 32 or 64 bits.
-        DataType::Decimal128(precision, scale) => PrimitiveType::Decimal {
-            precision: u32::from(*precision),
-            scale: u32::try_from(*scale).ok()?,
-        },
-        DataType::Utf8 | DataType::LargeUtf8 => PrimitiveType::String,
-        DataType::Binary | DataType::LargeBinary => PrimitiveType::Binary,
-        DataType::FixedSizeBinary(length) => PrimitiveType::Fixed(u64::try_from(*length).ok()?),
-        _ => return None,
-    })
-}
-
 #[cfg(test)]
 mod tests {
+    use arrow_schema::TimeUnit;
+
     use super::*;
 
     fn table(fields: &[(&str, DataType)]) -> TableSchema {
@@ -228,6 +204,25 @@ mod tests {
             {"field-id": 2, "names": ["p"]},
         ]);
         assert_eq!(mapped.name_mapping(), expected);
+    }
+
+    #[test]
+    fn partitions_have_names_that_avro_allows_and_nobody_else_has() {
+        let columns = ["event-date", "event_x2Ddate", "année", "2x", "plain"];
+        let table = table(&columns.map(|name| (name, DataType::Utf8)));
+        let ids: Vec<FieldId> = (1..=5).map(FieldId).collect();
+        let mapped = iceberg_schema(&table, &ids, 5).unwrap();
+        let names: Vec<_> = mapped.spec.fields().iter().map(|f| &f.name).collect();
+        assert_eq!(
+            names,
+            [
+                "event_x2Ddate_",
+                "event_x2Ddate",
+                "ann_xE9e",
+                "_2x",
+                "plain"
+            ]
+        );
     }
 
     #[test]

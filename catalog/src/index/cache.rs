@@ -16,7 +16,14 @@ use crate::table::TableId;
 const MEMORY_LIMIT: usize = 512 * 1024 * 1024;
 
 type Key = (TableId, SnapshotId);
-type Slot = Arc<OnceCell<Arc<TableIndex>>>;
+type Slot = Arc<OnceCell<Kept>>;
+
+/// An index with the memory that it takes, counted once: it never changes.
+#[derive(Debug)]
+struct Kept {
+    index: Arc<TableIndex>,
+    memory: usize,
+}
 
 /// The indexes of the snapshots that were asked for lately.
 #[derive(Debug, Default)]
@@ -43,11 +50,15 @@ impl IndexCache {
     {
         let key = (table, snapshot);
         let slot = self.entries().slot(key);
-        let index = slot.get_or_try_init(|| async { build().await.map(Arc::new) });
-        match index.await {
-            Ok(index) => {
+        let kept = slot.get_or_try_init(|| async {
+            let index = Arc::new(build().await?);
+            let memory = index.memory();
+            Ok(Kept { index, memory })
+        });
+        match kept.await {
+            Ok(kept) => {
                 self.entries().forget_oldest(key, MEMORY_LIMIT);
-                Ok(Arc::clone(index))
+                Ok(Arc::clone(&kept.index))
             }
             Err(error) => {
                 self.entries().slots.remove(&key);
@@ -77,7 +88,7 @@ impl Entries {
     /// Forgets indexes, the least recently used first, until the rest fits in `limit` bytes; `keep`
     /// always stays.
     fn forget_oldest(&mut self, keep: Key, limit: usize) {
-        let memory = |slot: &Slot| slot.get().map_or(0, |index| index.memory());
+        let memory = |slot: &Slot| slot.get().map_or(0, |kept| kept.memory);
         let mut total: usize = self.slots.values().map(|(_, slot)| memory(slot)).sum();
         while total > limit {
             let others = self.slots.iter().filter(|(key, _)| **key != keep);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use model::schema::FIELD_ID_KEY;
-use model::{FieldId, TableSchema};
+use model::{ColumnBounds, FieldId, TableSchema};
 use store::infer::plain_type;
 use store::{Merger, hive};
 
@@ -23,8 +23,23 @@ use crate::table::{Columns, FileFacts, RawPartition};
 pub(super) struct Evidence<'a> {
     /// The distinct schemas of the files, each with the first file that has it.
     pub(super) schemas: Vec<(String, SchemaRef)>,
-    /// The path of each file with its `key=value` folders.
-    pub(super) partitions: Vec<(&'a str, &'a [RawPartition])>,
+    /// What each file says of itself.
+    pub(super) files: Vec<FileEvidence<'a>>,
+}
+
+/// What one file says of its columns.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FileEvidence<'a> {
+    /// Its URL.
+    pub(super) path: &'a str,
+    /// The columns that it holds.
+    pub(super) schema: &'a Schema,
+    /// The `key=value` folders of its path.
+    pub(super) partitions: &'a [RawPartition],
+    /// Bounds by the position of a column in `schema`, counted from 1.
+    pub(super) bounds: &'a [(FieldId, ColumnBounds)],
+    /// Its rows.
+    pub(super) rows: Option<u64>,
 }
 
 impl<'a> Evidence<'a> {
@@ -36,27 +51,46 @@ impl<'a> Evidence<'a> {
     ) -> Result<Self, CatalogError> {
         let mut evidence = Self {
             schemas: Vec::new(),
-            partitions: Vec::new(),
+            files: Vec::new(),
         };
         if let Some(before) = before {
             let kept = kept.iter().filter_map(|at| before.files.files.get(*at));
             for row in kept {
                 let schema = before.files.schema_of(row)?;
-                evidence.add(&row.file.path, schema, &row.partitions);
+                evidence.add(
+                    schema,
+                    FileEvidence {
+                        path: &row.file.path,
+                        schema,
+                        partitions: &row.partitions,
+                        bounds: &row.bounds,
+                        rows: row.file.record_count,
+                    },
+                );
             }
         }
         for facts in added {
-            evidence.add(&facts.file.path, &facts.schema, &facts.partitions);
+            evidence.add(
+                &facts.schema,
+                FileEvidence {
+                    path: &facts.file.path,
+                    schema: &facts.schema,
+                    partitions: &facts.partitions,
+                    bounds: &facts.bounds,
+                    rows: facts.file.record_count,
+                },
+            );
         }
         Ok(evidence)
     }
 
-    fn add(&mut self, path: &'a str, schema: &SchemaRef, partitions: &'a [RawPartition]) {
+    fn add(&mut self, schema: &SchemaRef, file: FileEvidence<'a>) {
         let mut seen = self.schemas.iter().rev();
         if !seen.any(|(_, other)| Arc::ptr_eq(other, schema) || other == schema) {
-            self.schemas.push((path.to_owned(), Arc::clone(schema)));
+            let path = file.path.to_owned();
+            self.schemas.push((path, Arc::clone(schema)));
         }
-        self.partitions.push((path, partitions));
+        self.files.push(file);
     }
 
     /// The columns that fit all files.
@@ -73,10 +107,32 @@ impl<'a> Evidence<'a> {
         &'s self,
         name: &'s str,
     ) -> impl Iterator<Item = (&'a str, Option<&'a str>)> + 's {
-        self.partitions.iter().map(move |(path, values)| {
-            let value = values.iter().find(|(key, _)| key == name);
-            (*path, value.and_then(|(_, value)| value.as_deref()))
+        self.files.iter().map(move |file| {
+            let value = file.partitions.iter().find(|(key, _)| key == name);
+            (file.path, value.and_then(|(_, value)| value.as_deref()))
         })
+    }
+}
+
+impl FileEvidence<'_> {
+    /// Why the file may hold a null in a column; nothing when it surely holds none.
+    pub(super) fn may_be_null(&self, name: &str) -> Option<&'static str> {
+        if self.rows == Some(0) {
+            return None;
+        }
+        let Some((position, field)) = self.schema.column_with_name(name) else {
+            return Some("is missing");
+        };
+        if !field.is_nullable() {
+            return None;
+        }
+        let id = i32::try_from(position).ok().map(|at| FieldId(at + 1));
+        let known = self.bounds.iter().find(|(field, _)| Some(*field) == id);
+        match known.and_then(|(_, bounds)| bounds.null_count) {
+            Some(0) => None,
+            Some(_) => Some("holds nulls"),
+            None => Some("may hold nulls, because the footer does not count them,"),
+        }
     }
 }
 
@@ -118,9 +174,12 @@ fn partition_names(
     let declared = &source.declaration.partition_columns;
     let mut names = declared.clone();
     let mut known: HashSet<&str> = HashSet::new();
-    for (path, values) in &evidence.partitions {
+    for FileEvidence {
+        path, partitions, ..
+    } in &evidence.files
+    {
         let mut in_path = HashSet::new();
-        for (key, _) in *values {
+        for (key, _) in *partitions {
             if !in_path.insert(key.as_str()) {
                 let reason = format!("folder {key:?} occurs twice in {path}");
                 return Err(columns_error(source, reason));

@@ -9,7 +9,8 @@ use super::columns::{Evidence, columns_error};
 use crate::error::CatalogError;
 
 /// The declared columns. Each that is not a partition column must be in some file, and in each file that
-/// has it its type must be the declared one or narrower.
+/// has it its type must be the declared one or narrower. A column may be declared as never null only
+/// when every file proves it: filters are simplified by it before any row is read.
 pub(super) fn fields(
     source: Source<'_>,
     declared: &Schema,
@@ -22,6 +23,7 @@ pub(super) fn fields(
         let field = Field::new(field.name(), kind, field.is_nullable());
         if !partition_names.contains(field.name()) {
             check(source, &field, evidence)?;
+            check_nulls(source, &field, evidence)?;
         }
         fields.push(field);
     }
@@ -49,6 +51,25 @@ fn check(source: Source<'_>, field: &Field, evidence: &Evidence<'_>) -> Result<(
     }
     let reason = format!("column {:?} is declared but is in no file", field.name());
     Err(columns_error(source, reason))
+}
+
+fn check_nulls(
+    source: Source<'_>,
+    field: &Field,
+    evidence: &Evidence<'_>,
+) -> Result<(), CatalogError> {
+    if field.is_nullable() {
+        return Ok(());
+    }
+    let name = field.name();
+    let mut files = evidence.files.iter();
+    match files.find_map(|file| Some((file.path, file.may_be_null(name)?))) {
+        None => Ok(()),
+        Some((path, why)) => {
+            let reason = format!("column {name:?} is declared NOT NULL but {why} in {path}");
+            Err(columns_error(source, reason))
+        }
+    }
 }
 
 /// Whether every value of a file's type is a value of the declared type.

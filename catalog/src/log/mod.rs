@@ -20,7 +20,7 @@ pub(crate) use write::{record_query, record_report};
 pub(crate) enum QueryState {
     /// Its tickets are given out.
     Planned,
-    /// Some ticket was scanned.
+    /// Some ticket was scanned, or the planner runs it.
     Running,
     /// All tickets were scanned.
     Finished,
@@ -129,14 +129,16 @@ fn without_skips(mut report: ScanReport) -> (ScanReport, Vec<Skip>) {
     (report, skips)
 }
 
-/// The state of a query from what its planner said and what its tickets reported.
+/// The state of a query from what its planner said and what its tickets reported. Only tickets that
+/// went to clients tell for the planner: a query that the planner itself runs has scans that end, or
+/// are broken off because a limit is reached, while it goes on.
 fn derived_state(said: QueryState, tickets: u64, reported: u64, ticket_failed: bool) -> QueryState {
     match said {
-        QueryState::Finished | QueryState::Failed => said,
+        QueryState::Running | QueryState::Finished | QueryState::Failed => said,
         _ if ticket_failed => QueryState::Failed,
         _ if tickets > 0 && reported >= tickets => QueryState::Finished,
         _ if reported > 0 => QueryState::Running,
-        _ => said,
+        QueryState::Planned => said,
     }
 }
 
@@ -151,7 +153,9 @@ mod tests {
             (Planned, 2, 0, false, Planned),
             (Planned, 2, 1, false, Running),
             (Planned, 2, 2, false, Finished),
-            (Running, 2, 1, true, Failed),
+            (Planned, 2, 1, true, Failed),
+            (Running, 1, 3, false, Running),
+            (Running, 1, 3, true, Running),
             (Failed, 2, 2, false, Failed),
             (Finished, 2, 0, false, Finished),
             (Planned, 0, 0, false, Planned),

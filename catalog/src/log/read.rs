@@ -5,22 +5,22 @@ use std::sync::Arc;
 use futures::{Stream, TryStreamExt, stream};
 use model::{QueryId, TableName, TicketId};
 use prost::Message;
-use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 use wire::proto::PlanSummary;
 
 use super::{LogKind, LogRow, LoggedQuery, LoggedSkip, LoggedTicket, QueryState, derived_state};
 use crate::catalog::Catalog;
-use crate::database::count_from;
+use crate::database::{count_from, get};
 use crate::error::CatalogError;
 
 /// Rows of one page.
 const PAGE: u64 = 1000;
 
 const QUERIES: &str = "SELECT queries.*,
-        (SELECT count(*) FROM tickets WHERE tickets.query_id = queries.query_id) AS reported,
-        (SELECT tickets.error FROM tickets
-          WHERE tickets.query_id = queries.query_id AND tickets.error <> ''
+        (SELECT count(*) FROM tickets
+          WHERE tickets.query_id = queries.query_id AND tickets.complete) AS reported,
+        (SELECT coalesce(nullif(tickets.error, ''), 'a scan was broken off') FROM tickets
+          WHERE tickets.query_id = queries.query_id AND NOT tickets.complete
           ORDER BY tickets.log_id LIMIT 1) AS ticket_error
      FROM queries
      WHERE log_id < ?1 AND (?2 IS NULL OR query_id = ?2) ORDER BY log_id DESC LIMIT ?3";
@@ -139,11 +139,4 @@ fn skip_of(row: &SqliteRow) -> Result<LogRow, CatalogError> {
         },
         skip: get(row, "skip")?,
     }))
-}
-
-fn get<'r, T>(row: &'r SqliteRow, column: &'static str) -> Result<T, CatalogError>
-where
-    T: sqlx::Decode<'r, sqlx::Sqlite> + sqlx::Type<sqlx::Sqlite>,
-{
-    row.try_get(column).map_err(CatalogError::stored(column))
 }

@@ -1,4 +1,5 @@
-//! Writing the query log. A query or report that comes again replaces what was known of it.
+//! Writing the query log. A query or report that comes again replaces what was known of it, unless it
+//! comes too late: planners do not wait for each other, and a query that was over is not begun again.
 
 use model::{ScanReport, Skip, TableName};
 use prost::Message;
@@ -12,6 +13,18 @@ const WRITE: &str = "write the query log";
 
 /// Skipped units kept of one query or ticket: enough to answer why, however many files a table has.
 const SKIPS_KEPT: usize = 100_000;
+
+/// The state, with its error and plan, only goes on; the planning that came first is the query's.
+const UPSERT_QUERY: &str = "
+    INSERT INTO queries (query_id, sql, principal, started_unix_ms, state, error, tickets, plan, plan_ms)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (query_id) DO UPDATE SET
+        plan_ms = iif(excluded.started_unix_ms < started_unix_ms, excluded.plan_ms, plan_ms),
+        started_unix_ms = min(excluded.started_unix_ms, started_unix_ms),
+        tickets = max(excluded.tickets, tickets),
+        plan = iif(excluded.state IN ('finished', 'failed') OR state = 'planned', excluded.plan, plan),
+        error = iif(excluded.state IN ('finished', 'failed') OR state = 'planned', excluded.error, error),
+        state = iif(excluded.state IN ('finished', 'failed') OR state = 'planned', excluded.state, state)";
 
 /// Records a query, or what has changed of it. Its skipped files are kept from the record that has any.
 pub(crate) async fn record_query(
@@ -64,25 +77,16 @@ async fn upsert_query(
     write: &mut SqliteConnection,
     query: &LoggedQuery,
 ) -> Result<(), CatalogError> {
-    let written = sqlx::query(
-        "INSERT INTO queries (query_id, sql, principal, started_unix_ms, state, error, tickets,
-                              plan, plan_ms)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-         ON CONFLICT (query_id) DO UPDATE SET
-             sql = excluded.sql, principal = excluded.principal,
-             started_unix_ms = excluded.started_unix_ms, state = excluded.state,
-             error = excluded.error, tickets = excluded.tickets, plan = excluded.plan,
-             plan_ms = excluded.plan_ms",
-    )
-    .bind(&query.id.0)
-    .bind(&query.sql)
-    .bind(&query.principal)
-    .bind(query.started_unix_ms)
-    .bind(query.state.as_str())
-    .bind(&query.error)
-    .bind(stored_count(query.tickets))
-    .bind(query.plan.encode_to_vec())
-    .bind(stored_count(query.plan_ms));
+    let written = sqlx::query(UPSERT_QUERY)
+        .bind(&query.id.0)
+        .bind(&query.sql)
+        .bind(&query.principal)
+        .bind(query.started_unix_ms)
+        .bind(query.state.as_str())
+        .bind(&query.error)
+        .bind(stored_count(query.tickets))
+        .bind(query.plan.encode_to_vec())
+        .bind(stored_count(query.plan_ms));
     let written = written.execute(write).await;
     written.map(|_| ()).map_err(CatalogError::database(WRITE))
 }

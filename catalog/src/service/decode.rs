@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
-use model::{
-    FieldId, Predicate, QueryId, Reason, ScanReport, Skip, SkippedUnit, SnapshotId, TableName,
-};
+use model::{Predicate, QueryId, Reason, ScanReport, Skip, SkippedUnit, SnapshotId, TableName};
 use wire::convert::required;
 use wire::{DecodeError, proto};
 
@@ -33,7 +31,6 @@ pub(super) fn plan(request: proto::PlanFilesRequest) -> Result<PlanRequest, Deco
     let predicate = request.predicate.map(Predicate::try_from).transpose()?;
     Ok(PlanRequest {
         predicate: predicate.unwrap_or(Predicate::Always),
-        bounds_of: request.bounds_of.into_iter().map(FieldId).collect(),
         explain: request.explain,
     })
 }

@@ -67,8 +67,7 @@ pub(super) fn plan_part(part: PlanPart) -> proto::PlanFilesResponse {
             index,
             position,
             fully_matched,
-            bounds,
-        } => Part::File(planned_file(&index, position, fully_matched, &bounds)),
+        } => Part::File(planned_file(&index, position, fully_matched, &[])),
         PlanPart::Skipped {
             index,
             position,

@@ -3,10 +3,12 @@
 
 use std::path::{Path, PathBuf};
 
+use arrow_schema::DataType;
 use model::{Datum, FieldId, Level, Predicate};
 use tonic::Code;
 
-use super::{Running, between, equal, last, name};
+use super::listing::write_column;
+use super::{Running, between, equal, last, name, schema};
 use wire::proto;
 
 impl Running {
@@ -155,4 +157,47 @@ async fn a_file_that_changed_since_it_was_listed_is_refused() {
         error.message()
     );
     assert_eq!(running.get("orders").await.unwrap(), listing);
+}
+
+#[tokio::test]
+async fn partitions_whose_names_avro_forbids_can_be_read_again() {
+    let running = Running::start().await;
+    let folder = running.data("t");
+    for day in ["2024-01-31", "2024-02-01"] {
+        let path = folder.join(format!("event-date={day}/année=7/a.parquet"));
+        write_column(&path, "x", &DataType::Int64);
+    }
+    let table = running.create("t", &folder).await.unwrap();
+    let managed = running.adopt("t").await.unwrap();
+    assert_eq!(managed.schema, table.schema);
+    let date = schema(&table).id_of("event-date").unwrap();
+    let february = equal(date, "event-date", Datum::Date(19_754));
+    let running = running.crash().await;
+    let plan = running.plan("t", &february).await;
+    assert_eq!(plan.files.len(), 1);
+    let tasks = plan.tasks();
+    let values: Vec<_> = tasks[0]
+        .partition_values
+        .iter()
+        .map(|value| value.value.clone())
+        .collect();
+    assert_eq!(values, [Some(Datum::Date(19_754)), Some(Datum::Int(7))]);
+}
+
+#[tokio::test]
+async fn files_of_types_that_iceberg_does_not_promote_are_refused() {
+    let running = Running::start().await;
+    let folder = running.data("t");
+    let (narrow, wide) = (DataType::Decimal128(9, 2), DataType::Decimal128(12, 4));
+    write_column(&folder.join("a.parquet"), "x", &narrow);
+    write_column(&folder.join("b.parquet"), "x", &wide);
+    let listing = running.create("t", &folder).await.unwrap();
+    let error = running.adopt("t").await.unwrap_err();
+    assert_eq!(error.code(), Code::FailedPrecondition);
+    let expected =
+        format!("column \"x\" is {narrow}, which Iceberg cannot read as {wide}, in file://");
+    assert!(error.message().contains(&expected), "{}", error.message());
+    assert!(error.message().ends_with("/a.parquet"));
+    assert_eq!(running.get("t").await.unwrap(), listing);
+    assert_eq!(files_below(&running.folder.path().join("warehouse")), 0);
 }

@@ -26,6 +26,22 @@ pub(super) fn write_column(path: &Path, column: &str, kind: &DataType) {
     writer.close().unwrap();
 }
 
+impl Running {
+    /// The files of a snapshot with all that is known of them.
+    async fn listed(&self, table: &str, snapshot_id: Option<i64>) -> Vec<proto::PlannedFile> {
+        let request = proto::ListFilesRequest {
+            name: Some(name(table)),
+            snapshot_id,
+        };
+        let answer = self.client.clone().list_files(request).await.unwrap();
+        let files: Vec<_> = answer.into_inner().try_collect().await.unwrap();
+        files
+            .into_iter()
+            .map(|answer: proto::ListFilesResponse| answer.file.unwrap())
+            .collect()
+    }
+}
+
 fn write(folder: &Path, names: &[&str]) {
     for name in names {
         write_column(&folder.join(name), "x", &DataType::Int64);
@@ -134,10 +150,10 @@ async fn partition_columns_are_typed_by_all_of_their_values() {
         [&DataType::Int64, &DataType::Date32, &DataType::Utf8]
     );
     let n = columns.id_of("n").unwrap();
-    let everything = catalog.plan("t", &Predicate::Always).await;
+    let everything = catalog.listed("t", None).await;
     let counts = |file: &proto::PlannedFile| (file.bounds[1].null_count, file.bounds[1].row_count);
     assert_eq!(
-        everything.files.iter().map(counts).collect::<Vec<_>>(),
+        everything.iter().map(counts).collect::<Vec<_>>(),
         [
             (Some(0), Some(10)),
             (Some(0), Some(10)),
@@ -232,6 +248,56 @@ async fn declared_columns_win_when_the_files_fit() {
     assert_eq!(catalog.tables().await, ["wide"]);
 }
 
+/// Writes a file of the column `x` with these values.
+fn write_values(path: &Path, values: &[Option<i64>]) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let values: ArrayRef = Arc::new(Int64Array::from(values.to_vec()));
+    let schema = Arc::new(Schema::new(vec![Field::new("x", DataType::Int64, true)]));
+    let batch = RecordBatch::try_new(Arc::clone(&schema), vec![values]).unwrap();
+    let mut writer = ArrowWriter::try_new(File::create(path).unwrap(), schema, None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+}
+
+#[tokio::test]
+async fn a_column_is_never_null_only_when_every_file_proves_it() {
+    let catalog = Running::start().await;
+    let folder = catalog.data("t");
+    write_values(&folder.join("a.parquet"), &[Some(1), Some(2)]);
+    write_values(&folder.join("empty.parquet"), &[]);
+    let declare = |table: &str| {
+        let schema = Schema::new(vec![Field::new("x", DataType::Int64, false)]);
+        let mut request = request(table, &folder);
+        request.declared_schema = wire::schema::encode_schema(&schema);
+        request
+    };
+    let table = catalog.create_with(declare("t")).await.unwrap();
+    assert!(!schema(&table).arrow().field(0).is_nullable());
+
+    write_values(&folder.join("b.parquet"), &[Some(3), None]);
+    let error = catalog.refresh("t").await.unwrap_err();
+    assert_eq!(error.code(), Code::FailedPrecondition);
+    let expected = "column \"x\" is declared NOT NULL but holds nulls in file://";
+    assert!(error.message().contains(expected), "{}", error.message());
+    assert!(
+        error.message().ends_with("/t/b.parquet"),
+        "{}",
+        error.message()
+    );
+    assert_eq!(catalog.get("t").await.unwrap(), table);
+    assert!(catalog.create_with(declare("u")).await.is_err());
+
+    write_column(&folder.join("b.parquet"), "other", &DataType::Int64);
+    let error = catalog.refresh("t").await.unwrap_err();
+    let expected = "column \"x\" is declared NOT NULL but is missing in file://";
+    assert!(error.message().contains(expected), "{}", error.message());
+    assert!(catalog.create_with(declare("u")).await.is_err());
+
+    write_values(&folder.join("b.parquet"), &[Some(3)]);
+    let (table, _) = catalog.refresh("t").await.unwrap();
+    assert!(!schema(&table).arrow().field(0).is_nullable());
+}
+
 #[tokio::test]
 async fn files_are_listed_with_all_that_is_known_of_them() {
     let catalog = Running::start().await;
@@ -240,26 +306,8 @@ async fn files_are_listed_with_all_that_is_known_of_them() {
     let table = catalog.create("t", &folder).await.unwrap();
     fs::remove_file(folder.join("k=a/1.parquet")).unwrap();
     catalog.refresh("t").await.unwrap();
-    let list = async |snapshot_id| -> Vec<proto::PlannedFile> {
-        let request = proto::ListFilesRequest {
-            name: Some(name("t")),
-            snapshot_id,
-        };
-        let stream = catalog
-            .client
-            .clone()
-            .list_files(request)
-            .await
-            .unwrap()
-            .into_inner();
-        let files: Vec<proto::ListFilesResponse> = stream.try_collect().await.unwrap();
-        files
-            .into_iter()
-            .map(|answer| answer.file.unwrap())
-            .collect()
-    };
-    assert_eq!(list(None).await.len(), 1);
-    let first = list(Some(table.snapshot_id)).await;
+    assert_eq!(catalog.listed("t", None).await.len(), 1);
+    let first = catalog.listed("t", Some(table.snapshot_id)).await;
     assert_eq!(first.len(), 2);
     let task = first[0].task.clone().unwrap();
     assert!(task.file.unwrap().path.ends_with("/k=a/1.parquet"));

@@ -190,7 +190,6 @@ impl Running {
             name: Some(name(table)),
             snapshot_id,
             predicate: Some(predicate.into()),
-            bounds_of: vec![1, 2],
             explain: true,
         };
         let stream = self.client.clone().plan_files(request).await?.into_inner();

@@ -145,6 +145,59 @@ async fn a_query_is_finished_by_its_reports_or_fails_with_one() {
 }
 
 #[tokio::test]
+async fn a_query_that_a_planner_runs_is_over_when_the_planner_says_so() {
+    let catalog = Running::start().await;
+    let said = |query: &str, state: &str, started: i64, plan_ms: u64| proto::QueryRecord {
+        state: state.to_owned(),
+        started_unix_ms: 1_000_000_000_000 + started,
+        plan_ms,
+        ..record(query, 1)
+    };
+    catalog.record(said("a", "planned", 0, 3)).await;
+    catalog.record(said("a", "running", 50, 9)).await;
+    catalog.report(&report("a", "scan-1", None)).await;
+    let cut = Some("client went away");
+    catalog.report(&report("a", "scan-2", cut)).await;
+    assert_eq!(catalog.states().await, [state("a", "running", "")]);
+    catalog.record(said("a", "finished", 50, 9)).await;
+    assert_eq!(catalog.states().await, [state("a", "finished", "")]);
+
+    // Another planner's records may come late, and the ticket may be fetched once more.
+    catalog.record(said("b", "running", 50, 9)).await;
+    catalog.record(said("b", "failed", 50, 9)).await;
+    catalog.record(said("b", "planned", 0, 3)).await;
+    catalog.record(said("a", "running", 90, 9)).await;
+    for row in catalog.log(proto::Log::Queries, None, None).await {
+        let Row::Query(query) = row else {
+            panic!("{row:?}");
+        };
+        let over = if query.query_id == "a" {
+            "finished"
+        } else {
+            "failed"
+        };
+        assert_eq!(query.state, over);
+        assert_eq!(
+            (query.started_unix_ms, query.plan_ms),
+            (1_000_000_000_000, 3)
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_scan_that_is_broken_off_finishes_no_query() {
+    let catalog = Running::start().await;
+    catalog.record(record("a", 1)).await;
+    let mut cut = report("a", "0", None);
+    cut.complete = false;
+    catalog.report(&cut).await;
+    assert_eq!(
+        catalog.states().await,
+        [state("a", "failed", "a scan was broken off")]
+    );
+}
+
+#[tokio::test]
 async fn skips_come_with_their_query_and_ticket() {
     let catalog = Running::start().await;
     catalog.record(record("a", 1)).await;

@@ -15,6 +15,9 @@ use crate::plan::Ready;
 use crate::query::Query;
 use crate::statement::Explain;
 
+/// Lines of one row, so that no row outgrows what clients take in one message.
+const LINES: usize = 1000;
+
 /// The schema of EXPLAIN, which is DataFusion's.
 pub(crate) fn schema() -> SchemaRef {
     Arc::new(Schema::new(vec![
@@ -23,7 +26,8 @@ pub(crate) fn schema() -> SchemaRef {
     ]))
 }
 
-/// Explains a planned query; runs it first when that is asked.
+/// Explains a planned query; runs it first when that is asked. Very many skipped units take several
+/// rows.
 pub(crate) async fn run(
     query: &Query,
     asked: &Explain,
@@ -34,20 +38,22 @@ pub(crate) async fn run(
     } else {
         None
     };
-    let tables = query.tables();
-    let reports = query.reports();
     let physical = displayable(ready.physical.as_ref());
     let mut lines = vec![
         ("logical_plan", ready.logical.display_indent().to_string()),
         ("physical_plan", physical.indent(asked.verbose).to_string()),
-        ("files", text::files(&tables)),
     ];
-    if let Some(rows) = rows {
-        lines.push(("scans", text::scans(rows, &reports)));
-    }
-    if asked.verbose {
-        lines.push(("skipped", text::skipped(&tables, &reports)));
-    }
+    query.look(|found| {
+        lines.push(("files", text::files(&found.tables)));
+        if let Some(rows) = rows {
+            lines.push(("scans", text::scans(rows, found)));
+        }
+        if asked.verbose {
+            let skipped: Vec<String> = text::skipped(found).collect();
+            let parts = skipped.chunks(LINES).map(|part| part.join("\n"));
+            lines.extend(parts.map(|part| ("skipped", part)));
+        }
+    });
     lines.retain(|(_, text)| !text.is_empty());
     batch(&lines)
 }

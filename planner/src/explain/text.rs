@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use model::{Reason, ScanReport, Skip, SkippedUnit, TableName};
+use model::{Reason, Skip, SkippedUnit, TableName};
 
-use crate::query::{TablePlan, sum_counts};
+use crate::query::{Found, TablePlan, sum_counts};
 
 /// Requests that a file needs at least: its footer and one wave of pages.
 const REQUESTS_PER_FILE: usize = 2;
@@ -19,18 +19,18 @@ pub(crate) fn files(tables: &[TablePlan]) -> String {
             .saturating_sub(summary.skipped_by_partition);
         let after_manifest = after_partition.saturating_sub(summary.skipped_by_manifest);
         let after_bounds = after_manifest.saturating_sub(summary.skipped_by_bounds);
-        let bytes: u64 = plan.files.iter().map(|file| file.size).sum();
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
             "{} at snapshot {}: {} files -> {after_partition} after partition -> \
              {after_manifest} after manifest -> {after_bounds} after bounds ({} skipped)\n  \
-             predicted: at least {} requests, at most {bytes} of {} bytes",
+             predicted: at least {} requests, at most {} of {} bytes",
             plan.table,
             plan.snapshot,
             summary.files_total,
             summary.files_total.saturating_sub(after_bounds),
-            plan.files.len() * REQUESTS_PER_FILE,
+            plan.files * REQUESTS_PER_FILE,
+            plan.bytes,
             summary.bytes_total,
         );
     }
@@ -38,17 +38,26 @@ pub(crate) fn files(tables: &[TablePlan]) -> String {
 }
 
 /// What the scans of each table did, as sums.
-pub(crate) fn scans(rows: usize, reports: &[ScanReport]) -> String {
+pub(crate) fn scans(rows: usize, found: &Found) -> String {
     let mut text = format!("{rows} rows\n");
-    for table in names(reports) {
-        let of_table: Vec<&ScanReport> = reports.iter().filter(|r| r.table == *table).collect();
-        let files: usize = of_table.iter().map(|report| report.tasks.len()).sum();
+    if found.cut() > 0 {
         let _ = writeln!(
             text,
-            "{table}: {} tickets, {files} files opened",
-            of_table.len()
+            "{} scans were cut short, their counts are missing",
+            found.cut()
         );
-        for (name, count) in sum_counts(of_table).named() {
+    }
+    for table in names(found) {
+        let of_table = || {
+            found
+                .scans
+                .iter()
+                .filter(|scan| scan.report.table == *table)
+        };
+        let files: usize = of_table().map(|scan| scan.files).sum();
+        let tickets = of_table().count();
+        let _ = writeln!(text, "{table}: {tickets} tickets, {files} files opened");
+        for (name, count) in sum_counts(of_table().map(|scan| &scan.report)).named() {
             let _ = writeln!(text, "  {name}: {count}");
         }
     }
@@ -56,31 +65,22 @@ pub(crate) fn scans(rows: usize, reports: &[ScanReport]) -> String {
 }
 
 /// Every skipped unit with its reason, one a line.
-pub(crate) fn skipped(tables: &[TablePlan], reports: &[ScanReport]) -> String {
-    let mut text = String::new();
-    for file in tables.iter().flat_map(|table| &table.skipped) {
-        let reason = file.reason.clone().map(Reason::try_from);
-        let _ = match reason {
-            Some(Ok(reason)) => writeln!(text, "file {}: {}: {reason}", file.path, reason.level),
-            Some(Err(_)) | None => writeln!(text, "file {}: no reason given", file.path),
-        };
-    }
-    let tasks = reports.iter().flat_map(|report| &report.tasks);
-    for skip in tasks.flat_map(|task| &task.skips) {
-        let _ = writeln!(
-            text,
-            "{} of {}: {}: {}",
-            unit(skip),
-            skip.path,
-            skip.reason.level,
-            skip.reason
-        );
-    }
-    text
+pub(crate) fn skipped(found: &Found) -> impl Iterator<Item = String> {
+    let files = found.tables.iter().flat_map(|table| &table.skipped);
+    let files = files.map(|file| match file.reason.clone().map(Reason::try_from) {
+        Some(Ok(reason)) => format!("file {}: {}: {reason}", file.path, reason.level),
+        Some(Err(_)) | None => format!("file {}: no reason given", file.path),
+    });
+    let tasks = found.reports().flat_map(|report| &report.tasks);
+    let units = tasks.flat_map(|task| &task.skips).map(|skip| {
+        let Skip { path, reason, .. } = skip;
+        format!("{} of {path}: {}: {reason}", unit(skip), reason.level)
+    });
+    files.chain(units)
 }
 
-fn names(reports: &[ScanReport]) -> Vec<&TableName> {
-    let mut names: Vec<&TableName> = reports.iter().map(|report| &report.table).collect();
+fn names(found: &Found) -> Vec<&TableName> {
+    let mut names: Vec<&TableName> = found.reports().map(|report| &report.table).collect();
     names.sort();
     names.dedup();
     names
@@ -104,10 +104,11 @@ fn unit(skip: &Skip) -> String {
 
 #[cfg(test)]
 mod tests {
-    use model::{Condition, Counts, DataFile, Level, QueryId, SnapshotId, TaskReport, TicketId};
+    use model::{Condition, Counts, Level, QueryId, ScanReport, SnapshotId, TaskReport, TicketId};
     use wire::proto;
 
     use super::*;
+    use crate::query::Query;
 
     fn reason(level: Level) -> Reason {
         Reason {
@@ -136,14 +137,8 @@ mod tests {
                 bytes_total: 1200,
                 bytes_left: 100,
             },
-            files: vec![DataFile {
-                path: "file:///o/3.parquet".to_owned(),
-                size: 100,
-                version: None,
-                record_count: Some(5),
-                footer_length: None,
-                page_index: None,
-            }],
+            files: 1,
+            bytes: 100,
             skipped: vec![proto::SkippedFile {
                 path: "file:///o/1.parquet".to_owned(),
                 size: 100,
@@ -202,9 +197,15 @@ mod tests {
 
     #[test]
     fn scans_are_summed_by_table() {
-        let text = scans(10, &[report(), report()]);
+        let query = Query::new("", "");
+        for _ in 0..3 {
+            query.scan_begun();
+        }
+        query.reported(report());
+        query.reported(report());
+        let text = query.look(|found| scans(10, found));
         assert!(text.starts_with(
-            "10 rows\nfulmar.main.orders: 2 tickets, 2 files opened\n  requests: 6\n"
+            "10 rows\n1 scans were cut short, their counts are missing\nfulmar.main.orders: 2 tickets, 2 files opened\n  requests: 6\n"
         ));
         assert!(text.contains("\n  rows_returned: 10\n"), "{text}");
     }
@@ -219,7 +220,10 @@ mod tests {
                 "pages 2 to 4 of order_date in row group 0 of file:///o/3.parquet: page: {why}"
             ),
         ];
-        let text = skipped(&[plan()], &[report()]);
-        assert_eq!(text.lines().collect::<Vec<_>>(), expected);
+        let query = Query::new("", "");
+        query.planned(plan());
+        query.reported(report());
+        let lines: Vec<String> = query.look(|found| skipped(found).collect());
+        assert_eq!(lines, expected);
     }
 }

@@ -36,8 +36,8 @@ pub(crate) fn of_plans(
         .try_with_schema(&first.schema)
         .map_err(|error| PlannerError::Internal(error.to_string()))?
         .with_descriptor(descriptor)
-        .with_total_records(total(plans.iter().map(|plan| plan.rows)))
-        .with_total_bytes(total(plans.iter().map(|plan| plan.bytes)))
+        .with_total_records(-1)
+        .with_total_bytes(-1)
         .with_ordered(plans.iter().any(|plan| plan.ordered))
         .with_app_metadata(first.app_metadata.clone());
     let endpoints = plans.into_iter().flat_map(|plan| plan.endpoints);
@@ -84,12 +84,6 @@ fn endpoint(endpoint: Endpoint, expires: Timestamp) -> FlightEndpoint {
     )
 }
 
-/// The sum, or -1 when a part is unknown.
-fn total(parts: impl Iterator<Item = Option<u64>>) -> i64 {
-    let sum: Option<u64> = parts.sum();
-    sum.and_then(|sum| i64::try_from(sum).ok()).unwrap_or(-1)
-}
-
 fn checked(info: FlightInfo) -> Result<FlightInfo, PlannerError> {
     let bytes = info.encoded_len();
     if bytes > MAX_BYTES {
@@ -110,7 +104,7 @@ mod tests {
 
     use super::*;
 
-    fn plan(rows: Option<u64>, data_type: DataType, ticket_bytes: usize) -> QueryPlan {
+    fn plan(data_type: DataType, ticket_bytes: usize) -> QueryPlan {
         QueryPlan {
             query_id: QueryId("q".to_owned()),
             schema: Arc::new(Schema::new(vec![Field::new("a", data_type, true)])),
@@ -119,8 +113,6 @@ mod tests {
                 locations: vec!["grpc+tcp://a:1".to_owned(), "grpc+tcp://b:1".to_owned()],
             }],
             ordered: false,
-            rows,
-            bytes: None,
             app_metadata: Bytes::from_static(b"{}"),
         }
     }
@@ -130,34 +122,22 @@ mod tests {
     }
 
     #[test]
-    fn locations_keep_their_order_and_totals_are_known_or_minus_one() {
-        let one = info(vec![plan(Some(3), DataType::Int64, 1)]).unwrap();
+    fn locations_keep_their_order_and_plans_are_joined() {
+        let one = info(vec![plan(DataType::Int64, 1)]).unwrap();
         let uris: Vec<_> = one.endpoint[0].location.iter().map(|l| &l.uri).collect();
         assert_eq!(uris, ["grpc+tcp://a:1", "grpc+tcp://b:1"]);
-        assert_eq!((one.total_records, one.total_bytes), (3, -1));
+        assert_eq!((one.total_records, one.total_bytes), (-1, -1));
         assert!(one.try_decode_schema().is_ok());
 
-        let known = info(vec![
-            plan(Some(3), DataType::Int64, 1),
-            plan(Some(4), DataType::Int64, 1),
-        ]);
-        assert_eq!(known.unwrap().total_records, 7);
-        let unknown = info(vec![
-            plan(Some(3), DataType::Int64, 1),
-            plan(None, DataType::Int64, 1),
-        ]);
-        let unknown = unknown.unwrap();
-        assert_eq!((unknown.total_records, unknown.endpoint.len()), (-1, 2));
+        let two = info(vec![plan(DataType::Int64, 1), plan(DataType::Int64, 1)]);
+        assert_eq!(two.unwrap().endpoint.len(), 2);
     }
 
     #[test]
     fn results_of_different_types_and_answers_too_large_are_refused() {
-        let different = vec![
-            plan(None, DataType::Int64, 1),
-            plan(None, DataType::Utf8, 1),
-        ];
+        let different = vec![plan(DataType::Int64, 1), plan(DataType::Utf8, 1)];
         assert!(matches!(info(different), Err(PlannerError::Invalid(_))));
-        let large = vec![plan(None, DataType::Int64, MAX_BYTES)];
+        let large = vec![plan(DataType::Int64, MAX_BYTES)];
         assert!(matches!(info(large), Err(PlannerError::Exhausted(_))));
     }
 }

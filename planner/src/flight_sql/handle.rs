@@ -6,8 +6,8 @@ use bytes::Bytes;
 use prost::Message;
 use wire::TicketKeys;
 
-use super::parameters;
 use crate::error::PlannerError;
+use crate::ipc;
 
 const PURPOSE: &str = "prepared statement";
 
@@ -38,7 +38,7 @@ impl Handle {
         let body = Body {
             sql: self.sql.clone(),
             parameters: match &self.parameters {
-                Some(batch) => parameters::to_ipc(batch)?,
+                Some(batch) => ipc::encode(batch)?,
                 None => Bytes::new(),
             },
         };
@@ -64,7 +64,7 @@ impl Handle {
         let parameters = if body.parameters.is_empty() {
             None
         } else {
-            Some(parameters::from_ipc(&body.parameters)?)
+            Some(ipc::decode(&body.parameters)?)
         };
         Ok(Self {
             sql: body.sql,

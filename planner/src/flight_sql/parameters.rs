@@ -1,16 +1,11 @@
-//! Parameters of statements: read from what clients upload, kept as Arrow IPC, handed out row by row.
-
-use std::io::Cursor;
+//! Parameters of statements: read from what clients upload, handed out row by row.
 
 use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 use arrow::error::ArrowError;
-use arrow::ipc::reader::StreamReader;
-use arrow::ipc::writer::StreamWriter;
 use arrow_flight::FlightData;
 use arrow_flight::decode::FlightRecordBatchStream;
 use arrow_flight::error::FlightError;
-use bytes::Bytes;
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use tonic::Status;
 
@@ -71,33 +66,6 @@ where
 /// Each row as a batch of its own.
 pub(crate) fn rows(parameters: &RecordBatch) -> impl Iterator<Item = RecordBatch> + '_ {
     (0..parameters.num_rows()).map(|row| parameters.slice(row, 1))
-}
-
-/// The batch as an Arrow IPC stream.
-///
-/// # Errors
-/// When a column has a type that Arrow cannot write.
-pub(crate) fn to_ipc(batch: &RecordBatch) -> Result<Bytes, PlannerError> {
-    let write = || {
-        let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema())?;
-        writer.write(batch)?;
-        writer.into_inner()
-    };
-    write().map(Bytes::from).map_err(|error| unreadable(&error))
-}
-
-/// Reads what [`to_ipc`] wrote.
-///
-/// # Errors
-/// When the bytes are no Arrow IPC stream of one batch.
-pub(crate) fn from_ipc(bytes: &[u8]) -> Result<RecordBatch, PlannerError> {
-    let read = || {
-        let mut reader = StreamReader::try_new(Cursor::new(bytes), None)?;
-        reader
-            .next()
-            .unwrap_or_else(|| Err(ArrowError::IpcError("there is no batch".to_owned())))
-    };
-    read().map_err(|error| unreadable(&error))
 }
 
 fn unreadable(error: &ArrowError) -> PlannerError {

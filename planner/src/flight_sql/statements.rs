@@ -13,6 +13,7 @@ use super::service::FlightSql;
 use super::{flight_info, parameters};
 use crate::engine::{Prepared, Statement};
 use crate::error::PlannerError;
+use crate::ipc;
 use crate::session::Session;
 use crate::statement::{self, Parsed};
 
@@ -31,17 +32,13 @@ impl FlightSql {
         sql: String,
     ) -> Result<ActionCreatePreparedStatementResult, PlannerError> {
         let prepared = self.engine.prepare(session, &sql).await?;
-        let (dataset_schema, parameters) = match &prepared {
-            Prepared::Query { schema, parameters } => {
-                (flight_info::schema_bytes(schema)?, parameters)
+        let (mut dataset_schema, mut parameter_schema) = (Bytes::new(), Bytes::new());
+        if let Prepared::Query { schema, parameters } = &prepared {
+            dataset_schema = flight_info::schema_bytes(schema)?;
+            if !parameters.fields().is_empty() {
+                parameter_schema = flight_info::schema_bytes(parameters)?;
             }
-            Prepared::Command { parameters } => (Bytes::new(), parameters),
-        };
-        let parameter_schema = if parameters.fields().is_empty() {
-            Bytes::new()
-        } else {
-            flight_info::schema_bytes(parameters)?
-        };
+        }
         let handle = Handle {
             sql,
             parameters: None,
@@ -61,7 +58,7 @@ impl FlightSql {
     ) -> Result<Schema, PlannerError> {
         Ok(match self.engine.prepare(session, sql).await? {
             Prepared::Query { schema, .. } => schema.as_ref().clone(),
-            Prepared::Command { .. } => Schema::empty(),
+            Prepared::Command => Schema::empty(),
         })
     }
 
@@ -129,9 +126,7 @@ impl FlightSql {
                 .map_err(|error| PlannerError::Internal(error.to_string()))
         })
         .await?;
-        let ticket = self
-            .keys
-            .seal(RESULT_PURPOSE, &parameters::to_ipc(&rows)?)?;
+        let ticket = self.keys.seal(RESULT_PURPOSE, &ipc::encode(&rows)?)?;
         flight_info::of_ticket(ticket, &rows.schema(), descriptor)
     }
 }

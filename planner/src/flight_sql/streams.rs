@@ -57,7 +57,8 @@ pub(crate) fn batch(schema: SchemaRef, batch: RecordBatch) -> DoGetStream {
     Box::pin(encoded.map_err(|error| wire::status::status(&error, None)))
 }
 
-fn cancelled() -> PlannerError {
+/// The error of a query that was cancelled.
+pub(crate) fn cancelled() -> PlannerError {
     PlannerError::Other {
         category: Category::Cancelled,
         message: "the query was cancelled".to_owned(),

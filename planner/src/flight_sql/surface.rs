@@ -24,8 +24,9 @@ use super::handle::Handle;
 use super::service::{FlightSql, status};
 use super::statements::RESULT_PURPOSE;
 use super::streams::DoGetStream;
-use super::{actions, flight_info, listing, metadata, parameters, streams};
+use super::{actions, flight_info, listing, metadata, streams};
 use crate::error::PlannerError;
+use crate::ipc;
 use crate::session::Session;
 
 type Boxed<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
@@ -101,7 +102,7 @@ impl Surface {
         }
         if is_sealed(ticket) {
             let stored = self.0.keys.open(RESULT_PURPOSE, ticket)?;
-            let batch = parameters::from_ipc(&stored)?;
+            let batch = ipc::decode(&stored)?;
             return Ok(streams::batch(batch.schema(), batch));
         }
         let command = commands::of_bytes(ticket, "the ticket")?;
@@ -121,7 +122,11 @@ impl Surface {
         let payload = self.0.keys.verify(ticket, Utc::now().timestamp_millis())?;
         let query = payload.query_id;
         let entry = self.0.running.enter(&query);
-        let result = self.0.engine.do_get(ticket).await;
+        // Planning and EXPLAIN ANALYZE may take long before there is a stream.
+        let result = tokio::select! {
+            result = self.0.engine.do_get(ticket) => result,
+            () = entry.cancelled() => Err(streams::cancelled()),
+        };
         let result = result.map_err(|error| error.in_query(&query))?;
         Ok(streams::result(result, entry))
     }

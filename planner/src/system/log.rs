@@ -102,12 +102,11 @@ pub(super) async fn queries(parts: Arc<Parts>) -> Result<RecordBatch, PlannerErr
 fn query_row(query: proto::QueryRecord, reports: &[ScanReport]) -> Vec<Cell> {
     let plan = query.plan.unwrap_or_default();
     let opened: usize = reports.iter().map(|report| report.tasks.len()).sum();
-    let state = state(&query.state, query.tickets, reports);
     let mut row = vec![
         Cell::text(query.query_id),
         Cell::text(query.sql),
         Cell::text(query.principal),
-        Cell::text(state),
+        Cell::text(query.state),
         Cell::Time(Some(query.started_unix_ms)),
         Cell::count(query.plan_ms),
         Cell::count(plan.files_total),
@@ -120,16 +119,6 @@ fn query_row(query: proto::QueryRecord, reports: &[ScanReport]) -> Vec<Cell> {
     ];
     row.extend(counts(&sum_counts(reports)));
     row
-}
-
-/// Clients fetch tickets without the planner, so that only the reports tell when the last one is
-/// through.
-fn state(recorded: &str, tickets: u64, reports: &[ScanReport]) -> String {
-    let complete = reports.iter().filter(|report| report.complete).count() as u64;
-    if recorded == "planned" && tickets > 0 && complete >= tickets {
-        return "finished".to_owned();
-    }
-    recorded.to_owned()
 }
 
 /// One row for each scan ticket that ended.

@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
 use datafusion::catalog::TableProvider;
-use model::TableName;
 
 use crate::engine::Parts;
 
@@ -29,14 +28,6 @@ pub(crate) fn tables(parts: &Arc<Parts>) -> Vec<(&'static str, Arc<dyn TableProv
 pub fn schemas() -> Vec<(&'static str, SchemaRef)> {
     let named = |table: SystemTable| (table.name, table.schema);
     all().into_iter().map(named).collect()
-}
-
-/// The schema of a system table, if the name is that of one.
-pub(crate) fn schema_of(name: &TableName) -> Option<SchemaRef> {
-    let mut schemas = schemas().into_iter().filter(|_| name.schema == SCHEMA);
-    schemas
-        .find(|(table, _)| *table == name.table)
-        .map(|(_, schema)| schema)
 }
 
 fn all() -> [SystemTable; 6] {

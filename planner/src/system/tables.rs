@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use model::{Bound, ColumnBounds, FieldId, ScanTask, TableName};
+use tonic::{Code, Response, Status};
 use wire::convert::{decode_bounds, required};
 use wire::proto;
 
@@ -103,9 +104,10 @@ pub(super) async fn files(parts: Arc<Parts>) -> Result<RecordBatch, PlannerError
             snapshot_id: Some(table.snapshot.0),
         };
         let answer = parts.catalog().list_files(request).await;
-        let mut stream = answer
-            .map_err(|status| parts.catalog_failed(&status))?
-            .into_inner();
+        let Some(answer) = unless_gone(&parts, answer)? else {
+            continue;
+        };
+        let mut stream = answer.into_inner();
         while let Some(message) = stream
             .message()
             .await
@@ -115,6 +117,18 @@ pub(super) async fn files(parts: Arc<Parts>) -> Result<RecordBatch, PlannerError
         }
     }
     batch(&files_schema(), &rows)
+}
+
+/// The answer about a table; nothing when it was dropped, or lost its snapshot, since it was listed.
+fn unless_gone<T>(
+    parts: &Parts,
+    answer: Result<Response<T>, Status>,
+) -> Result<Option<Response<T>>, PlannerError> {
+    match answer {
+        Ok(answer) => Ok(Some(answer)),
+        Err(status) if status.code() == Code::NotFound => Ok(None),
+        Err(status) => Err(parts.catalog_failed(&status)),
+    }
 }
 
 fn file_row(table: &TableMeta, file: proto::PlannedFile) -> Result<Vec<Cell>, PlannerError> {
@@ -165,15 +179,11 @@ pub(super) async fn snapshots(parts: Arc<Parts>) -> Result<RecordBatch, PlannerE
             name: Some((&table.name).into()),
         };
         let answer = parts.catalog().list_snapshots(request).await;
-        let snapshots = answer
-            .map_err(|status| parts.catalog_failed(&status))?
-            .into_inner()
-            .snapshots;
-        rows.extend(
-            snapshots
-                .into_iter()
-                .map(|snapshot| snapshot_row(&table.name, snapshot)),
-        );
+        let Some(answer) = unless_gone(&parts, answer)? else {
+            continue;
+        };
+        let snapshots = answer.into_inner().snapshots.into_iter();
+        rows.extend(snapshots.map(|snapshot| snapshot_row(&table.name, snapshot)));
     }
     batch(&snapshots_schema(), &rows)
 }

@@ -1,6 +1,6 @@
 //! Asking the catalog which files can hold a match.
 
-use model::{DataFile, Predicate, ScanTask};
+use model::{Predicate, ScanTask};
 use wire::proto;
 use wire::proto::plan_files_response::Part;
 
@@ -17,18 +17,19 @@ pub(crate) struct PlannedFile {
     pub(crate) fully_matched: bool,
 }
 
-/// The files of a table that can match, and what was skipped for which reason.
+/// The files of a table that can match, and what was skipped for which reason: for the first thousand
+/// files or so, or for every one.
 pub(crate) async fn plan(
     parts: &Parts,
     table: &TableMeta,
     predicate: &Predicate,
+    every_reason: bool,
 ) -> Result<(Vec<PlannedFile>, TablePlan), PlannerError> {
     let request = proto::PlanFilesRequest {
         name: Some((&table.name).into()),
         snapshot_id: Some(table.snapshot.0),
         predicate: Some(predicate.into()),
-        bounds_of: Vec::new(),
-        explain: true,
+        explain: every_reason,
     };
     let failed = |status| parts.catalog_failed(&status);
     let mut stream = parts
@@ -56,13 +57,16 @@ pub(crate) async fn plan(
         table: table.name.clone(),
         snapshot: table.snapshot,
         summary,
-        files: files
-            .iter()
-            .map(|file| file.task.file.clone())
-            .collect::<Vec<DataFile>>(),
+        files: files.len(),
+        bytes: bytes(&files),
         skipped,
     };
     Ok((files, plan))
+}
+
+/// The bytes of files.
+pub(crate) fn bytes(files: &[PlannedFile]) -> u64 {
+    files.iter().map(|file| file.task.file.size).sum()
 }
 
 fn decode(file: proto::PlannedFile) -> Result<PlannedFile, PlannerError> {
@@ -103,6 +107,8 @@ pub(crate) fn enough(
 
 #[cfg(test)]
 mod tests {
+    use model::DataFile;
+
     use super::*;
 
     fn file(rows: Option<u64>, fully_matched: bool) -> PlannedFile {

@@ -3,12 +3,16 @@
 
 use std::sync::Arc;
 
+use arrow::datatypes::SchemaRef;
+use async_trait::async_trait;
 use datafusion::catalog::{
     CatalogProvider, CatalogProviderList, MemoryCatalogProvider, MemoryCatalogProviderList,
-    MemorySchemaProvider, SchemaProvider, TableProvider,
+    MemorySchemaProvider, SchemaProvider, Session, TableProvider,
 };
-use datafusion::common::TableReference;
 use datafusion::common::utils::datafusion_strsim::levenshtein;
+use datafusion::common::{TableReference, internal_err};
+use datafusion::logical_expr::{Expr, TableType};
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::parser::Statement as DfStatement;
 use futures::future::try_join_all;
 use model::TableName;
@@ -49,20 +53,22 @@ pub(crate) async fn resolve(
         names.push((is_function(&reference, functions.table_functions()), name));
     }
     names.retain(|(_, name)| name.schema != INFORMATION_SCHEMA);
-    let tables = if all {
+    let wanted = names
+        .iter()
+        .filter(|(_, name)| name.schema != crate::system::SCHEMA);
+    let asked = wanted.map(|(function, name)| get(parts, name, *function, pinned));
+    let read = try_join_all(asked).await?.into_iter().flatten().collect();
+    // Only named, so they are neither pinned nor read.
+    let listed = if all {
         list(parts, None).await?
     } else {
-        let wanted = names
-            .iter()
-            .filter(|(_, name)| name.schema != crate::system::SCHEMA);
-        let asked = wanted.map(|(function, name)| get(parts, name, *function, pinned));
-        try_join_all(asked).await?.into_iter().flatten().collect()
+        Vec::new()
     };
     let system = all
         || names
             .iter()
             .any(|(_, name)| name.schema == crate::system::SCHEMA);
-    build(parts, query, tables, system)
+    build(parts, query, read, listed, system)
 }
 
 fn is_function<T>(
@@ -140,14 +146,25 @@ fn nearest<'a>(name: &TableName, tables: impl Iterator<Item = &'a TableName>) ->
 fn build(
     parts: &Arc<Parts>,
     query: &Arc<Query>,
-    tables: Vec<TableMeta>,
+    read: Vec<TableMeta>,
+    listed: Vec<TableMeta>,
     system: bool,
 ) -> Result<Resolved, PlannerError> {
     let catalog = MemoryCatalogProvider::new();
     catalog.register_schema(DEFAULT_SCHEMA, Arc::new(MemorySchemaProvider::new()))?;
     let mut snapshots = Vec::new();
-    for meta in tables {
+    for meta in listed {
+        let table = Arc::new(ListedTable(meta.plain));
+        register(&catalog, &meta.name.schema, &meta.name.table, table)?;
+    }
+    for meta in read {
         let name = meta.name.clone();
+        if snapshots
+            .iter()
+            .any(|pin: &TableSnapshot| pin.table == name)
+        {
+            continue;
+        }
         snapshots.push(TableSnapshot {
             table: name.clone(),
             snapshot_id: meta.snapshot,
@@ -181,8 +198,35 @@ fn register(
         catalog.register_schema(schema, Arc::clone(&provider))?;
         provider
     };
+    // The table that is read takes the place of the one that is only listed.
+    provider.deregister_table(name)?;
     provider.register_table(name.to_owned(), table)?;
     Ok(())
+}
+
+/// A table that `information_schema` shows and the statement does not read.
+#[derive(Debug)]
+struct ListedTable(SchemaRef);
+
+#[async_trait]
+impl TableProvider for ListedTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.0)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    async fn scan(
+        &self,
+        _state: &dyn Session,
+        _projection: Option<&Vec<usize>>,
+        _filters: &[Expr],
+        _limit: Option<usize>,
+    ) -> datafusion::error::Result<Arc<dyn ExecutionPlan>> {
+        internal_err!("a table that is only listed cannot be read")
+    }
 }
 
 #[cfg(test)]

@@ -9,7 +9,6 @@ use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{DFSchema, Statistics, stats::Precision};
 use datafusion::error::Result;
-use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::{ExecutionPlan, PhysicalExpr};
@@ -44,7 +43,7 @@ impl CatalogTable {
         state: &dyn Session,
         filters: &[Expr],
     ) -> Result<(Option<Arc<dyn PhysicalExpr>>, Predicate)> {
-        let Some(filter) = conjunction(filters.iter().cloned()) else {
+        let Some(filter) = all_of(filters) else {
             return Ok((None, Predicate::Always));
         };
         let predicate = scan::predicate(&filter, &self.meta.schema);
@@ -96,11 +95,14 @@ impl TableProvider for CatalogTable {
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let (filter, predicate) = self.filter(state, filters)?;
-        let (files, plan) = files::plan(&self.parts, &self.meta, &predicate).await?;
-        self.query.planned(plan);
-
+        let every_reason = self.query.wants_every_reason();
+        let (files, mut plan) =
+            files::plan(&self.parts, &self.meta, &predicate, every_reason).await?;
         let limit = limit.map(|rows| rows as u64);
         let files = files::enough(files, filter.is_some(), limit);
+        (plan.files, plan.bytes) = (files.len(), files::bytes(&files));
+        self.query.planned(plan);
+
         let columns = self.meta.plain.fields().len();
         let spec = Arc::new(ScanSpec {
             table: self.meta.name.clone(),
@@ -120,6 +122,24 @@ impl TableProvider for CatalogTable {
         let partitions = partitions(&tasks, self.parts.max_endpoints);
         Ok(Arc::new(ScanExec::new(spec, partitions)))
     }
+}
+
+/// The conjunction of filters. Joined in pairs, so that thousands of them are no tree thousands deep,
+/// which would exhaust the stack of whoever walks it.
+fn all_of(filters: &[Expr]) -> Option<Expr> {
+    let mut level: Vec<Expr> = filters.to_vec();
+    while level.len() > 1 {
+        let mut rest = level.into_iter();
+        let pair = || {
+            let left = rest.next()?;
+            Some(match rest.next() {
+                Some(right) => left.and(right),
+                None => left,
+            })
+        };
+        level = std::iter::from_fn(pair).collect();
+    }
+    level.pop()
 }
 
 /// Whether a filter means the same wherever and however often it runs, so that the scan may have it.

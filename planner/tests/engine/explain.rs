@@ -55,3 +55,37 @@ async fn each_kind_of_explain_adds_its_facts() {
     assert_eq!(files.count(), 11, "{skipped}");
     assert!(skipped.contains("order_date"), "{skipped}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn very_many_skipped_files_are_counted_and_listed_only_when_asked_for() {
+    let lake = Lake::start(1).await;
+    lake.create("orders", |dir| {
+        fixtures::orders_many(dir, 1200, 1200).unwrap();
+    })
+    .await;
+    let sql = "SELECT order_id FROM orders WHERE order_id < 0";
+    let answer = lake.query(sql).await;
+    let metadata: serde_json::Value = serde_json::from_slice(&answer.plan.app_metadata).unwrap();
+    assert_eq!(metadata["plan"]["files_skipped_by_bounds"], 1200);
+    let logged = format!(
+        "SELECT 1 FROM system.skips WHERE query_id = '{}'",
+        answer.plan.query_id
+    );
+    let mut told = 0;
+    for _ in 0..100 {
+        told = lake.query(&logged).await.rows();
+        if told > 0 {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    assert_eq!(told, 1000);
+
+    let verbose = lake.query(&format!("EXPLAIN VERBOSE {sql}")).await;
+    let types = verbose.column("plan_type").into_iter();
+    let skipped = types
+        .zip(verbose.column("plan"))
+        .filter(|(plan_type, _)| plan_type == "skipped");
+    let lines: Vec<usize> = skipped.map(|(_, plan)| plan.lines().count()).collect();
+    assert_eq!(lines, [1000, 200]);
+}

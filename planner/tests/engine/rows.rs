@@ -67,7 +67,7 @@ async fn a_prepared_statement_promises_the_schema_of_its_plan() {
         let plan = lake.engine.plan(&session(), statement(sql)).await.unwrap();
         match lake.engine.prepare(&session(), sql).await.unwrap() {
             Prepared::Query { schema, .. } => assert_eq!(schema, plan.schema, "{sql}"),
-            Prepared::Command { .. } => panic!("{sql} is a query"),
+            Prepared::Command => panic!("{sql} is a query"),
         }
     }
 }

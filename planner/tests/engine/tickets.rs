@@ -177,6 +177,116 @@ async fn tickets_survive_the_death_of_a_server() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn filters_of_tens_of_thousands_of_terms_are_run() {
+    let lake = by_month(1).await;
+    let ids: Vec<String> = (0..20_000).map(|id| (id * 2).to_string()).collect();
+    let list = |column: &str| format!("{column} IN ({})", ids.join(", "));
+    let chain = |test: &str, operator: &str, terms: usize| -> String {
+        let ids = ids.iter().take(terms);
+        let terms: Vec<String> = ids.map(|id| format!("{test} {id}")).collect();
+        terms.join(operator)
+    };
+    let expected = lake.query("SELECT order_id FROM orders WHERE order_id % 2 = 0");
+    let expected = expected.await.lines();
+    for filter in [
+        list("order_id"),
+        list("order_id + 0"),
+        chain("order_id =", " OR ", 20_000),
+        chain("order_id <> -1 -", " AND ", 5000) + " AND order_id % 2 = 0",
+    ] {
+        let answer = lake
+            .query(&format!("SELECT order_id FROM orders WHERE {filter}"))
+            .await;
+        assert_eq!(answer.lines(), expected, "{}", &filter[..100]);
+    }
+    let outer = chain("order_id =", " OR ", 3000);
+    let counted = lake
+        .query(&format!(
+            "SELECT count(*) AS n FROM (SELECT * FROM orders LIMIT 100000) WHERE {outer}"
+        ))
+        .await;
+    assert_eq!(counted.column("n"), ["3000"]);
+    let sum = vec!["order_id"; 200].join(" + ");
+    let answer = lake
+        .query(&format!("SELECT max({sum}) AS n FROM orders"))
+        .await;
+    assert_eq!(answer.rows(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_limit_that_cuts_scans_short_is_told() {
+    let lake = by_month(1).await;
+    let sql = "SELECT order_id FROM orders LIMIT 9000";
+    let answer = lake.query(sql).await;
+    assert_eq!(answer.rows(), 9000);
+    let whole = lake
+        .query("SELECT count(DISTINCT order_id) FROM orders")
+        .await;
+    assert!(whole.reports[0].complete);
+    let explained = lake.query(&format!("EXPLAIN {sql}")).await;
+    let files = explained.column("plan").pop().unwrap();
+    let expected = "predicted: at least 10 requests";
+    assert!(files.contains(expected), "{files}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_the_tables_that_are_read_are_pinned() {
+    let lake = by_month(1).await;
+    lake.create("others", |dir| {
+        fixtures::orders_sorted(dir, 100).unwrap();
+    })
+    .await;
+    let pins = |plan: &fulmar_planner::QueryPlan| {
+        let keys = wire::TicketKeys::parse("test:000102030405060708090a0b0c0d0e0f").unwrap();
+        let now = chrono::Utc::now().timestamp_millis();
+        match keys.verify(&plan.endpoints[0].ticket, now).unwrap().work {
+            wire::Work::Statement(work) => work.snapshots,
+            wire::Work::Scan(_) => panic!("it is no scan"),
+        }
+    };
+    let listing =
+        "SELECT count(*) AS n FROM information_schema.columns WHERE table_schema = 'main'";
+    let plan = lake.engine.plan(&session(), statement(listing)).await;
+    assert_eq!(pins(&plan.unwrap()), []);
+    let both = format!("SELECT (SELECT count(*) FROM others) AS rows, ({listing}) AS columns");
+    let plan = lake
+        .engine
+        .plan(&session(), statement(&both))
+        .await
+        .unwrap();
+    let [pin] = pins(&plan).try_into().unwrap();
+    assert_eq!(pin.table.table, "others");
+    let folder = lake.dir.path().join("others");
+    fixtures::orders_sorted(&folder.join("more"), 50).unwrap();
+    let refresh = statement("REFRESH TABLE others");
+    lake.engine
+        .execute_update(&session(), refresh)
+        .await
+        .unwrap();
+    let answer = lake.fetch(plan).await.unwrap();
+    assert_eq!(answer.column("rows"), ["100"]);
+    assert_eq!(lake.query(&both).await.column("rows"), ["150"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_of_partitions_are_identifiers() {
+    let lake = Lake::start(1).await;
+    let folder = lake.dir.path().join("orders");
+    fixtures::orders_by_month(&folder, 1200).unwrap();
+    for (name, works) in [("MONTH", true), ("\"month\"", true), ("\"Month\"", false)] {
+        let sql = format!(
+            "CREATE OR REPLACE EXTERNAL TABLE orders STORED AS PARQUET PARTITIONED BY ({name}) LOCATION '{}'",
+            folder.display()
+        );
+        let done = lake
+            .engine
+            .execute_update(&session(), statement(&sql))
+            .await;
+        assert_eq!(done.is_ok(), works, "{name}: {done:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn errors_name_what_is_wrong() {
     let lake = by_month(0).await;
     let failing = [

@@ -204,6 +204,84 @@ fn check(cases: &[(&str, &str)]) {
     }
 }
 
+/// A chain as parsers make it: each operator around all that was before it.
+fn chain(terms: impl IntoIterator<Item = Expr>, join: fn(Expr, Expr) -> Expr) -> Expr {
+    terms.into_iter().reduce(join).unwrap()
+}
+
+fn verdict(predicate: &Predicate, value: i64) -> Verdict {
+    let bounds = ColumnBounds::constant(Some(Datum::Int(value)));
+    predicate.verdict([(FieldId(1), bounds)].as_slice())
+}
+
+#[test]
+fn very_long_filters_become_small_predicates_that_they_imply() {
+    use datafusion::logical_expr::{col, lit};
+    let schema = schema();
+    let even = || (0..20_000_i64).map(|number| number * 2);
+    let list = |negated| col("x").in_list(even().map(lit).collect(), negated);
+    let any = chain(even().map(|even| col("x").eq(lit(even))), Expr::or);
+    let none = chain(even().map(|even| col("x").not_eq(lit(even))), Expr::and);
+    let pairs = even().map(|even| col("x").eq(lit(even)).and(col("small").eq(lit(even))));
+    let pairs = chain(pairs, Expr::or);
+    for filter in [list(false), any] {
+        let predicate = predicate(&filter, &schema);
+        assert!(even().all(|even| verdict(&predicate, even) == Verdict::Some));
+        assert_eq!(verdict(&predicate, -1), Verdict::None);
+        assert_eq!(verdict(&predicate, 40_000), Verdict::None);
+        let Predicate::And(parts) = &predicate else {
+            panic!("{predicate:?}");
+        };
+        assert!(matches!(&parts[0], Predicate::Column(x) if x.values.intervals().len() <= 1000));
+        // Dropping it would take a call for each of its terms.
+        std::mem::forget(filter);
+    }
+    for filter in [list(true), none, pairs] {
+        let predicate = predicate(&filter, &schema);
+        assert_ne!(verdict(&predicate, 3), Verdict::None, "{predicate:?}");
+        assert_ne!(verdict(&predicate, 3), Verdict::All);
+        std::mem::forget(filter);
+    }
+}
+
+#[test]
+fn ranges_keep_the_values_at_their_ends() {
+    let point = |value: f64, open: bool| {
+        let value = Datum::Float(value);
+        if open {
+            let above = Datum::Float(value_of(&value) + 0.5);
+            Interval::new(End::Exclusive(value), End::Exclusive(above)).unwrap()
+        } else {
+            Interval::point(value)
+        }
+    };
+    let intervals = (0..3000).flat_map(|number| {
+        let value = f64::from(number);
+        [point(value, true), point(value, false)]
+    });
+    let set = ValueSet::of(intervals);
+    let large = Predicate::column(FieldId(1), "f", set, false);
+    let Predicate::And(parts) = coarse(large) else {
+        panic!("it stayed as large as it was");
+    };
+    let Predicate::Column(column) = &parts[0] else {
+        panic!("{parts:?}");
+    };
+    assert!(column.values.intervals().len() <= 1000);
+    for number in 0..3000 {
+        let value = f64::from(number);
+        assert!(column.values.contains(&Datum::Float(value)), "{value}");
+        assert!(column.values.contains(&Datum::Float(value + 0.25)));
+    }
+}
+
+fn value_of(datum: &Datum) -> f64 {
+    match datum {
+        Datum::Float(value) => *value,
+        other => panic!("{other} is no float"),
+    }
+}
+
 /// Each row by itself as statistics.
 fn row_bounds(
     batch: &RecordBatch,

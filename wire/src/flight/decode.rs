@@ -46,7 +46,7 @@ impl From<FlightError> for ReadError {
     fn from(error: FlightError) -> Self {
         match error {
             FlightError::Tonic(status) => Self::Remote {
-                category: status::category(status.code()),
+                category: status::category_of(&status),
                 message: status.message().to_owned(),
             },
             other => Self::Malformed {

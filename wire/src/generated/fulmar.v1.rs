@@ -393,10 +393,7 @@ pub struct PlanFilesRequest {
     pub snapshot_id: ::core::option::Option<i64>,
     #[prost(message, optional, tag = "3")]
     pub predicate: ::core::option::Option<Predicate>,
-    /// Columns whose bounds the planner wants with each file; none when empty.
-    #[prost(int32, repeated, tag = "4")]
-    pub bounds_of: ::prost::alloc::vec::Vec<i32>,
-    /// Whether skipped files are sent with their reasons.
+    /// Whether every skipped file is sent with its reason; otherwise the first thousand are.
     #[prost(bool, tag = "5")]
     pub explain: bool,
 }

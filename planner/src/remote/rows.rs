@@ -1,7 +1,6 @@
-//! Scans on Flight servers, seen from the planner: one stream of rows, whichever server it comes
-//! from. A stream that breaks goes on elsewhere from the row that it had reached.
+//! The rows of one scan ticket. A stream that breaks goes on elsewhere from the row that it had
+//! reached.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,97 +8,21 @@ use arrow::array::RecordBatch;
 use arrow_flight::Ticket;
 use arrow_flight::flight_service_client::FlightServiceClient;
 use bytes::Bytes;
-use datafusion::execution::SendableRecordBatchStream;
-use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use futures::StreamExt;
 use futures::stream::{self, BoxStream};
-use futures::{StreamExt, TryStreamExt};
-use model::ScanTask;
-use scan::{ScanExec, ScanSpec, TaskRunner, encode_fragment};
 use wire::flight::{Batches, decode};
-use wire::{Categorized, Category, Payload, TableSnapshot, Work};
+use wire::{Categorized, Category, Payload, Work};
 
 use crate::engine::Parts;
 use crate::error::PlannerError;
 use crate::placement::ranking;
-use crate::query::Query;
 use crate::servers::Server;
-use crate::shape::Fragment;
-use crate::tickets::scan_work;
-
-/// Files in one ticket at most, so that it stays well below the size limit.
-const MAX_TASKS: usize = 1000;
 
 /// Times that all servers are tried without a row of progress.
 const ROUNDS: u32 = 3;
 
 /// Pause before all servers are tried again.
 const PAUSE: Duration = Duration::from_millis(250);
-
-/// Runs the scans of one query on Flight servers.
-pub(crate) struct RemoteRunner {
-    parts: Arc<Parts>,
-    query: Arc<Query>,
-    snapshots: Vec<TableSnapshot>,
-}
-
-impl fmt::Debug for RemoteRunner {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "RemoteRunner({})", self.query.id)
-    }
-}
-
-impl RemoteRunner {
-    pub(crate) fn new(parts: Arc<Parts>, query: Arc<Query>, snapshots: Vec<TableSnapshot>) -> Self {
-        Self {
-            parts,
-            query,
-            snapshots,
-        }
-    }
-
-    fn payloads(
-        &self,
-        spec: &Arc<ScanSpec>,
-        tasks: &[ScanTask],
-    ) -> Result<Vec<Payload>, PlannerError> {
-        let scan = ScanExec::new(Arc::clone(spec), Vec::new());
-        let plan: Arc<dyn ExecutionPlan> = Arc::new(scan.clone());
-        let encoded = encode_fragment(&plan).map_err(|error| PlannerError::of(&error))?;
-        let fragment = Fragment { plan, scan };
-        let payload = |tasks: &[ScanTask]| {
-            let work = scan_work(&fragment, &encoded, tasks.to_vec(), &self.snapshots)?;
-            Ok(self.parts.signer.payload(&self.query, Work::Scan(work)))
-        };
-        tasks.chunks(MAX_TASKS).map(payload).collect()
-    }
-}
-
-impl TaskRunner for RemoteRunner {
-    fn run(
-        &self,
-        spec: &Arc<ScanSpec>,
-        tasks: &[ScanTask],
-        _partition: usize,
-    ) -> datafusion::error::Result<SendableRecordBatchStream> {
-        let streams = self.payloads(spec, tasks)?.into_iter().map(|payload| {
-            let query = Arc::clone(&self.query);
-            let on_end = move |json: Bytes| match serde_json::from_slice(&json) {
-                Ok(report) => query.reported(report),
-                Err(error) => {
-                    tracing::warn!(query_id = %query.id, %error, "scan report cannot be read");
-                }
-            };
-            rows(Arc::clone(&self.parts), payload, Box::new(on_end)).map_err(Into::into)
-        });
-        let streams: Vec<_> = streams.collect();
-        let rows = stream::iter(streams).flatten();
-        Ok(Box::pin(RecordBatchStreamAdapter::new(
-            spec.output_schema(),
-            rows,
-        )))
-    }
-}
 
 type OnEnd = Box<dyn FnOnce(Bytes) + Send>;
 
@@ -146,7 +69,7 @@ impl RemoteScan {
             match batches.next().await {
                 Some(Ok(batch)) => {
                     self.rows += batch.num_rows() as u64;
-                    self.rounds = 0;
+                    self.progressed();
                     self.current = Some(batches);
                     return Ok(Some(batch));
                 }
@@ -164,6 +87,14 @@ impl RemoteScan {
                 }
             }
         }
+    }
+
+    /// Whoever failed before may be back by now; only the server that is being read must not be
+    /// chosen next.
+    fn progressed(&mut self) {
+        self.rounds = 0;
+        let others = self.tried.len().saturating_sub(1);
+        self.tried.drain(..others);
     }
 
     /// Begins or resumes on the best server that has not failed.
