@@ -37,6 +37,8 @@ enum Kind {
     OrdersSorted,
     /// The same rows in random order
     OrdersShuffled,
+    /// Those in order with a Bloom filter of `customer_id`
+    OrdersBloom,
     /// One row group with a page index
     OrdersPaged,
     /// The same with dictionaries for every column
@@ -86,6 +88,7 @@ fn write(args: &Args, dir: &Path) -> generate::Result<Written> {
         Kind::OrdersByMonth => generate::orders_by_month(dir, rows),
         Kind::OrdersSorted => generate::orders_sorted(dir, rows),
         Kind::OrdersShuffled => generate::orders_shuffled(dir, rows),
+        Kind::OrdersBloom => generate::orders_bloom(dir, rows),
         Kind::OrdersPaged => generate::orders_paged(dir, rows),
         Kind::OrdersPagedDictionary => generate::orders_paged_dictionary(dir, rows),
         Kind::OrdersByCountry => generate::orders_by_country(dir, rows, args.rows_per_file),
