@@ -7,8 +7,7 @@
 
 use std::collections::BTreeMap;
 
-/// Endings of files that count.
-const ENDINGS: [&str; 2] = [".parquet", ".parq"];
+use store::is_data_file;
 
 /// Where the files of a table are.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,23 +36,12 @@ impl Place {
 /// `_x`) are not looked at.
 pub fn tables<'a>(paths: impl IntoIterator<Item = &'a str>) -> Vec<Place> {
     let mut root = Folder::default();
-    for path in paths.into_iter().filter(|path| is_data(path)) {
+    for path in paths.into_iter().filter(|path| is_data_file(path)) {
         root.add(path);
     }
     let mut places = root.as_root();
     places.sort();
     places
-}
-
-/// Whether a file is a Parquet file by its name, and not a hidden one.
-pub fn is_data(path: &str) -> bool {
-    let lower = path.to_ascii_lowercase();
-    let (folders, file) = path.rsplit_once('/').unwrap_or(("", path));
-    let hidden =
-        |name: &str| name.starts_with('.') || (name.starts_with('_') && !name.contains('='));
-    ENDINGS.iter().any(|ending| lower.ends_with(ending))
-        && !file.starts_with(['.', '_'])
-        && !folders.split('/').any(hidden)
 }
 
 #[derive(Debug, Default)]

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use futures::TryStreamExt;
 use object_store::ObjectStoreExt;
-use store::{Location, Stores};
+use store::{Location, Stores, is_data_file};
 
 use crate::discover::{self, Place};
 use crate::error::LocalError;
@@ -35,7 +35,7 @@ impl Source {
         {
             return Err(LocalError::NoData(data.to_owned()));
         }
-        if discover::is_data(last_name(&root)) && is_file(&root).await {
+        if is_data_file(last_name(&root)) && is_file(&root).await {
             return Ok(Self::of_file(&root, data));
         }
         let paths: Vec<String> = root
