@@ -31,13 +31,13 @@ pub struct Running {
     catalog: Services,
 }
 
-/// Finds the tables, starts the services and registers the tables; `listener` hears what happens.
+/// Finds the tables, starts the services and registers the tables; `hearer` hears what happens.
 ///
 /// # Errors
 /// When the data or the state cannot be used, a socket cannot be opened, or every table is refused.
 pub async fn start(
     config: LocalConfig,
-    listener: register::Listener<'_>,
+    hearer: register::Hearer<'_>,
 ) -> Result<Running, LocalError> {
     let source = Source::find(&config.data).await?;
     let mut state = State::open(config.state.as_deref(), &source)?;
@@ -48,7 +48,7 @@ pub async fn start(
     let client = CatalogClient::new(connect_lazy(&catalog_url).map_err(|error| internal(&error))?)
         .max_decoding_message_size(MAX_MESSAGE_BYTES);
     tokio::select! {
-        registered = register(client, &source, &mut state, listener) => registered?,
+        registered = register(client, &source, &mut state, hearer) => registered?,
         ended = catalog.first_end() => return Err(ended),
     }
 
