@@ -14,7 +14,8 @@ pub struct FlightServerConfig {
     pub catalog: Option<String>,
     /// The keys that tickets may be signed with.
     pub keys: TicketKeys,
-    /// The location that planners hand to clients; where it listens when missing.
+    /// The location that planners hand to clients; when missing where it listens, or where planners
+    /// reach it if it listens on every address.
     pub advertise: Option<String>,
     /// How many tickets at once.
     pub tickets: TicketLimits,

@@ -36,8 +36,10 @@ type Sender = mpsc::Sender<Result<FlightData, FlightServerError>>;
 pub(crate) struct Shared {
     pub(crate) opener: Opener,
     pub(crate) reports: Reports,
-    /// The advertised location.
+    /// The advertised location; empty when this server cannot tell.
     pub(crate) location: String,
+    /// What reports call this server.
+    pub(crate) name: String,
 }
 
 /// A ticket that was let in.
@@ -72,7 +74,7 @@ async fn run(shared: Arc<Shared>, admitted: Admitted, sender: Sender) {
         permit,
     } = admitted;
     let ticket = Arc::new(ticket);
-    let progress = Progress::begin(&shared.location, arrived, ticket.work.skip_rows);
+    let progress = Progress::begin(&shared.name, arrived, ticket.work.skip_rows);
     let progress = Arc::new(progress);
     let opened = catch_unwind(AssertUnwindSafe(|| shared.opener.open(&ticket.work)));
     let opened = match opened.unwrap_or_else(|panic| Err(broken(panic.as_ref()))) {
