@@ -46,6 +46,8 @@ pub struct TicketLimits {
     pub waiting: usize,
     /// How long a ticket waits before it is refused.
     pub wait: Duration,
+    /// How long a ticket keeps its place while its client takes nothing; others are scanned meanwhile.
+    pub idle: Duration,
 }
 
 impl Default for TicketLimits {
@@ -54,6 +56,7 @@ impl Default for TicketLimits {
             running: 64,
             waiting: 1024,
             wait: Duration::from_secs(30),
+            idle: Duration::from_secs(1),
         }
     }
 }
