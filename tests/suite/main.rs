@@ -12,6 +12,7 @@ mod bad_input;
 mod bad_tickets;
 mod commands;
 mod counts;
+mod ends;
 mod flight;
 mod plain;
 mod processes;

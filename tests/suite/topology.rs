@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::flight::Connection;
-use crate::processes::{Cluster, local, wait_for};
+use crate::processes::{Cluster, fulmar, local, wait_for};
 
 /// Rows of the table of [`orders_in_a_cluster`].
 pub(crate) const CLUSTER_ROWS: u64 = 24_000;
@@ -26,7 +26,7 @@ pub(crate) async fn orders_in_a_cluster(
     (dir, cluster)
 }
 
-/// Asks until every one of the Flight servers is offered as a first location.
+/// The Flight servers that are offered as first locations.
 async fn servers_in_use(connection: &mut Connection) -> BTreeSet<String> {
     let info = connection
         .info("SELECT order_id FROM orders")
@@ -38,6 +38,7 @@ async fn servers_in_use(connection: &mut Connection) -> BTreeSet<String> {
         .collect()
 }
 
+/// Asks until exactly these Flight servers are offered as first locations.
 async fn wait_for_servers(connection: &mut Connection, expected: &BTreeSet<String>) {
     for _ in 0..300 {
         if servers_in_use(connection).await == *expected {
@@ -219,18 +220,60 @@ async fn clients_that_read_only_one_endpoint_get_everything_through_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_process_drains_on_sigterm() {
-    let (_dir, mut cluster) = orders_in_a_cluster(1, 1).await;
-    let planner = cluster.planner.take().unwrap();
-    assert!(planner.terminate().success());
-    assert!(
-        cluster.flight_servers[0]
-            .take()
-            .unwrap()
-            .terminate()
-            .success()
-    );
-    assert!(cluster.catalog.take().unwrap().terminate().success());
+async fn the_command_line_client_goes_on_elsewhere_when_a_location_does_not_answer() {
+    let (_dir, mut cluster) = orders_in_a_cluster(1, 0).await;
+    let nobody = "grpc+tcp://127.0.0.1:1";
+    cluster.start_flight_server_with(0, &["--advertise", nobody]);
+    let location = cluster.planner_location();
+    let mut connection = Connection::open(&location).await;
+    wait_for_servers(&mut connection, &BTreeSet::from([nobody.to_owned()])).await;
+    let output = fulmar()
+        .args(["sql", "--planner", &location, "--format", "csv"])
+        .arg("SELECT order_id FROM orders")
+        .output()
+        .unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{error}");
+    let lines = output.stdout.split(|byte| *byte == b'\n');
+    let ids = lines.filter_map(|line| std::str::from_utf8(line).unwrap().parse::<u64>().ok());
+    assert_eq!(ids.collect::<BTreeSet<_>>().len() as u64, CLUSTER_ROWS);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn logs_as_json_name_the_query_and_the_ticket() {
+    let (_dir, mut cluster) = orders_in_a_cluster(1, 0).await;
+    cluster.start_flight_server_with(0, &["--log-format", "json"]);
+    let mut connection = Connection::open(&cluster.planner_location()).await;
+    let scan = "SELECT order_id FROM orders WHERE order_id < 10";
+    let answer = connection.query(scan).await.unwrap();
+    let [report] = answer.reports.as_slice() else {
+        panic!("{} reports", answer.reports.len());
+    };
+    let server = cluster.flight_servers[0].as_ref().unwrap();
+    let line = wait_for("the scan to be logged", || {
+        let lines = server.log();
+        let mut lines = lines.lines().map(|line| {
+            serde_json::from_str::<serde_json::Value>(line)
+                .unwrap_or_else(|e| panic!("{line}: {e}"))
+        });
+        lines.find(|line| line["message"] == "ticket scanned")
+    });
+    assert_eq!(line["span"]["query_id"], report.query_id.0);
+    assert_eq!(line["span"]["ticket_id"], report.ticket_id.0);
+    assert_eq!(line["span"]["table"], "fulmar.main.orders");
+    assert_eq!(line["rows"], 10);
+}
+
+#[test]
+fn the_address_is_printed_as_it_is_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    fixtures::customers(&data.join("customers"), 10).unwrap();
+    let service = local(dir.path(), &data);
+    let printed = wait_for("the address to be printed", || {
+        Some(service.printed()).filter(|printed| printed.ends_with('\n'))
+    });
+    assert_eq!(printed, format!("listening on {}\n", service.address()));
 }
 
 #[tokio::test(flavor = "multi_thread")]
