@@ -28,7 +28,12 @@ fn main() -> ExitCode {
     };
     let began = logging::start(&cli.logging, cli.command.default_log())
         .and_then(|()| Ok(tokio::runtime::Runtime::new()?));
-    let ended = began.and_then(|runtime| runtime.block_on(run(cli.command)));
+    let ended = began.and_then(|runtime| {
+        let ended = runtime.block_on(run(cli.command));
+        // What a thread still computes, nobody waits for any more.
+        runtime.shutdown_background();
+        ended
+    });
     match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
