@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn insecure_is_a_switch_whose_variable_is_on_in_any_usual_spelling() {
+    fn insecure_is_a_switch_and_the_drain_limit_a_time() {
         let parse = |args: &[&str]| {
             let args = ["fulmar"].iter().chain(args);
             <Listening as clap::Parser>::try_parse_from(args).map(|parsed| parsed.flags)

@@ -10,6 +10,7 @@
 
 mod bad_input;
 mod bad_tickets;
+mod command_line;
 mod commands;
 mod counts;
 mod ends;

@@ -240,43 +240,6 @@ async fn the_command_line_client_goes_on_elsewhere_when_a_location_does_not_answ
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn logs_as_json_name_the_query_and_the_ticket() {
-    let (_dir, mut cluster) = orders_in_a_cluster(1, 0).await;
-    cluster.start_flight_server_with(0, &["--log-format", "json"]);
-    let mut connection = Connection::open(&cluster.planner_location()).await;
-    let scan = "SELECT order_id FROM orders WHERE order_id < 10";
-    let answer = connection.query(scan).await.unwrap();
-    let [report] = answer.reports.as_slice() else {
-        panic!("{} reports", answer.reports.len());
-    };
-    let server = cluster.flight_servers[0].as_ref().unwrap();
-    let line = wait_for("the scan to be logged", || {
-        let lines = server.log();
-        let mut lines = lines.lines().map(|line| {
-            serde_json::from_str::<serde_json::Value>(line)
-                .unwrap_or_else(|e| panic!("{line}: {e}"))
-        });
-        lines.find(|line| line["message"] == "ticket scanned")
-    });
-    assert_eq!(line["span"]["query_id"], report.query_id.0);
-    assert_eq!(line["span"]["ticket_id"], report.ticket_id.0);
-    assert_eq!(line["span"]["table"], "fulmar.main.orders");
-    assert_eq!(line["rows"], 10);
-}
-
-#[test]
-fn the_address_is_printed_as_it_is_written() {
-    let dir = tempfile::tempdir().unwrap();
-    let data = dir.path().join("data");
-    fixtures::customers(&data.join("customers"), 10).unwrap();
-    let service = local(dir.path(), &data);
-    let printed = wait_for("the address to be printed", || {
-        Some(service.printed()).filter(|printed| printed.ends_with('\n'))
-    });
-    assert_eq!(printed, format!("listening on {}\n", service.address()));
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_new_start_picks_up_files_that_came_and_went() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
