@@ -53,7 +53,7 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let shutdown = shutdown::on_signal()?;
     let listener = args.announce.bind(&args.listen).await?;
-    args.announce.announce(listener.address())?;
+    let served = (listener.address(), listener.serving());
     let warehouse = args.warehouse.unwrap_or_else(|| beside(&args.database));
     let config = CatalogConfig {
         listener,
@@ -65,7 +65,8 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
             skips: args.query_log_skips,
         },
     };
-    Ok(::catalog::serve(config, shutdown).await?)
+    let service = ::catalog::serve(config, shutdown);
+    args.announce.run(served, service).await
 }
 
 /// The folder `warehouse` beside the database.

@@ -56,10 +56,7 @@ impl Command {
     /// libraries speak only when something is wrong.
     pub(crate) fn default_log(&self) -> &'static str {
         match self {
-            Self::Catalog(_) | Self::Planner(_) | Self::FlightServer(_) => {
-                "warn,fulmar=info,fulmar_catalog=info,fulmar_flight_server=info,\
-                 fulmar_planner=info,fulmar_scan=info,fulmar_store=info,fulmar_wire=info"
-            }
+            Self::Catalog(_) | Self::Planner(_) | Self::FlightServer(_) => "warn,fulmar=info",
             // They tell the user themselves what happens, and which table was refused and why.
             Self::Demo(_) | Self::Local(_) => "warn,fulmar_catalog::service=off",
             Self::Sql(_) | Self::Table(_) | Self::Fixtures(_) => "warn",

@@ -5,8 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use ::local::narrate::Narrator;
-use ::local::{LocalConfig, demo, start};
-use tokio_util::sync::CancellationToken;
+use ::local::{LocalConfig, Running, demo, start};
 
 use crate::flags::{ListenFlags, host_port};
 use crate::shutdown;
@@ -38,16 +37,32 @@ const FLIGHT_SERVERS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(1);
 
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let shutdown = shutdown::on_signal()?;
-    let mut demo = std::pin::pin!(demo(args, shutdown.clone()));
-    tokio::select! {
-        ended = &mut demo => ended,
-        () = shutdown.cancelled() => demo.await,
+    let running = tokio::select! {
+        running = set_up(&args) => running?,
+        // Half-made tables are made again next time.
+        () = shutdown.cancelled() => return Ok(()),
+    };
+    let (address, location) = (running.address(), running.location().to_owned());
+    let stop = shutdown.child_token();
+    let services = tokio::spawn(running.serve(stop.clone()));
+    let shown = tokio::select! {
+        shown = show(&location) => shown,
+        () = shutdown.cancelled() => Ok(()),
+    };
+    if args.once || shown.is_err() || shutdown.is_cancelled() {
+        stop.cancel();
+        return Ok(shown.and(services.await?)?);
     }
+    args.announce.announce(address)?;
+    let hint = format!("ask it with: fulmar sql --planner {location}   (Ctrl-C ends it)");
+    writeln!(std::io::stderr(), "{hint}")?;
+    Ok(services.await??)
 }
 
-async fn demo(args: Args, shutdown: CancellationToken) -> anyhow::Result<()> {
+/// Tables, and all services over them.
+async fn set_up(args: &Args) -> anyhow::Result<Running> {
     let listener = args.announce.bind(&args.listen).await?;
-    let folder = args.dir.unwrap_or_else(demo::default_folder);
+    let folder = args.dir.clone().unwrap_or_else(demo::default_folder);
     let rows = args.rows;
     // Making rows is work for a thread of its own.
     let made =
@@ -62,19 +77,7 @@ async fn demo(args: Args, shutdown: CancellationToken) -> anyhow::Result<()> {
         advertise: None,
     };
     let narrator = Narrator::default();
-    let running = start(config, &|event| narrator.tell(&event)).await?;
-    let (address, location) = (running.address(), running.location().to_owned());
-    let stop = shutdown.child_token();
-    let services = tokio::spawn(running.serve(stop.clone()));
-    let shown = show(&location).await;
-    if args.once || shown.is_err() {
-        stop.cancel();
-        return Ok(shown.and(services.await?)?);
-    }
-    args.announce.announce(address)?;
-    let hint = format!("ask it with: fulmar sql --planner {location}   (Ctrl-C ends it)");
-    writeln!(std::io::stderr(), "{hint}")?;
-    Ok(services.await??)
+    Ok(start(config, &|event| narrator.tell(&event)).await?)
 }
 
 /// The query, its report and how to connect.

@@ -3,10 +3,12 @@
 use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
+use clap::builder::FalseyValueParser;
 use clap::{Args, ValueEnum};
 use wire::TicketKeys;
-use wire::serve::Listener;
+use wire::serve::{Listener, Serving};
 
 /// A flag whose value clap cannot judge by itself.
 #[derive(Debug, thiserror::Error)]
@@ -32,14 +34,38 @@ pub(crate) struct ListenFlags {
     #[arg(long, env = "FULMAR_ADDRESS_FILE", value_name = "PATH")]
     address_file: Option<PathBuf>,
     /// Allow addresses beyond loopback although there are no credentials yet
-    #[arg(long, env = "FULMAR_INSECURE")]
+    #[arg(long, env = "FULMAR_INSECURE", value_parser = FalseyValueParser::new())]
     insecure: bool,
+    /// How long streams may go on once the service was asked to end; then they are cut
+    #[arg(
+        long, env = "FULMAR_DRAIN_LIMIT", value_name = "TIME", default_value = "25s",
+        value_parser = humantime::parse_duration
+    )]
+    drain_limit: Duration,
 }
 
 impl ListenFlags {
     /// Opens the socket.
     pub(crate) async fn bind(&self, address: &str) -> anyhow::Result<Listener> {
-        Ok(Listener::bind(address, self.insecure).await?)
+        let listener = Listener::bind(address, self.insecure).await?;
+        Ok(listener.with_drain_limit(self.drain_limit))
+    }
+
+    /// Runs a service to its end, and says where it listens as soon as it serves.
+    pub(crate) async fn run<E>(
+        &self,
+        (address, serving): (SocketAddr, Serving),
+        service: impl Future<Output = Result<(), E>>,
+    ) -> anyhow::Result<()>
+    where
+        E: std::error::Error + Send + Sync + 'static,
+    {
+        let mut service = std::pin::pin!(service);
+        tokio::select! {
+            ended = &mut service => return Ok(ended?),
+            () = serving.begun() => self.announce(address)?,
+        }
+        Ok(service.await?)
     }
 
     /// Says where the service listens: one line on stdout, and the address file.
@@ -125,6 +151,15 @@ pub(crate) fn location(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
+/// What clients are told to open: a location as Flight spells it, `grpc://host:port` or
+/// `grpc+tcp://host:port`. Flight clients refuse anything else.
+pub(crate) fn advertised(text: &str) -> Result<String, String> {
+    if !text.starts_with("grpc://") && !text.starts_with("grpc+tcp://") {
+        return Err("expected grpc+tcp://HOST:PORT or grpc://HOST:PORT".to_owned());
+    }
+    location(text)
+}
+
 /// The location of a Flight server, or a DNS name that stands for many.
 pub(crate) fn flight_server(text: &str) -> Result<String, String> {
     location(text.strip_prefix("dns+").unwrap_or(text))?;
@@ -183,6 +218,46 @@ mod tests {
         }
         assert!(flight_server("dns+http://flight-server:50052").is_ok());
         assert!(flight_server("ftp://x:1").is_err());
+    }
+
+    #[test]
+    fn only_what_flight_clients_open_is_advertised() {
+        for good in ["grpc://host:1", "grpc+tcp://10.0.0.1:50052"] {
+            assert_eq!(advertised(good).as_deref(), Ok(good));
+        }
+        for bad in [
+            "host:1",
+            "http://host:1",
+            "grpc+tls://host:1",
+            "grpc://",
+            "",
+        ] {
+            assert!(advertised(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[derive(clap::Parser)]
+    struct Listening {
+        #[command(flatten)]
+        flags: ListenFlags,
+    }
+
+    #[test]
+    fn insecure_is_a_switch_and_the_drain_limit_a_time() {
+        let parse = |args: &[&str]| {
+            let args = ["fulmar"].iter().chain(args);
+            <Listening as clap::Parser>::try_parse_from(args).map(|parsed| parsed.flags)
+        };
+        assert!(!parse(&[]).unwrap().insecure);
+        assert!(parse(&["--insecure"]).unwrap().insecure);
+        assert_eq!(
+            parse(&["--drain-limit", "2m"])
+                .unwrap()
+                .drain_limit
+                .as_secs(),
+            120
+        );
+        assert!(parse(&["--drain-limit", "soon"]).is_err());
     }
 
     #[test]

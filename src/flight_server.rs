@@ -1,8 +1,11 @@
 //! `fulmar flight-server`: one Flight server.
 
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
 use ::flight_server::FlightServerConfig;
 
-use crate::flags::{KeyFlags, ListenFlags, host_port, location};
+use crate::flags::{KeyFlags, ListenFlags, advertised, byte_size, host_port, location};
 use crate::shutdown;
 
 /// Flags of a Flight server.
@@ -21,18 +24,52 @@ pub(crate) struct Args {
     catalog: Option<String>,
     #[command(flatten)]
     keys: KeyFlags,
-    /// The location under which clients reach this server, such as `grpc+tcp://host:port`
-    #[arg(long, env = "FULMAR_ADVERTISE", value_name = "LOCATION", value_parser = location)]
+    /// The location under which clients reach this server, such as `grpc+tcp://host:port` [default:
+    /// where it listens; where the planner reaches it when it listens on every address]
+    #[arg(long, env = "FULMAR_ADVERTISE", value_name = "LOCATION", value_parser = advertised)]
     advertise: Option<String>,
+    /// Tickets that are scanned at once
+    #[arg(
+        long,
+        env = "FULMAR_MAX_TICKETS",
+        value_name = "N",
+        default_value = "64"
+    )]
+    max_tickets: NonZeroUsize,
+    /// Tickets that wait for one of those to end; more are refused at once
+    #[arg(
+        long,
+        env = "FULMAR_MAX_WAITING_TICKETS",
+        value_name = "N",
+        default_value_t = 1024
+    )]
+    max_waiting_tickets: usize,
+    /// How long a ticket waits before it is refused
+    #[arg(
+        long, env = "FULMAR_TICKET_WAIT", value_name = "TIME", default_value = "30s",
+        value_parser = humantime::parse_duration
+    )]
+    ticket_wait: Duration,
+    /// Memory for what all scans together have fetched and not yet decoded
+    #[arg(
+        long, env = "FULMAR_MEMORY_LIMIT", value_name = "BYTES", default_value = "1GiB",
+        value_parser = byte_size
+    )]
+    memory_limit: usize,
 }
 
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let shutdown = shutdown::on_signal()?;
     let keys = args.keys.keys()?;
     let listener = args.announce.bind(&args.listen).await?;
-    args.announce.announce(listener.address())?;
+    let served = (listener.address(), listener.serving());
     let mut config = FlightServerConfig::new(listener, keys);
     config.catalog = args.catalog;
     config.advertise = args.advertise;
-    Ok(::flight_server::serve(config, shutdown).await?)
+    config.tickets.running = args.max_tickets.get();
+    config.tickets.waiting = args.max_waiting_tickets;
+    config.tickets.wait = args.ticket_wait;
+    config.scan.bytes_in_flight = u64::try_from(args.memory_limit)?;
+    let service = ::flight_server::serve(config, shutdown);
+    args.announce.run(served, service).await
 }

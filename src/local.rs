@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use ::local::narrate::Narrator;
 use ::local::{LocalConfig, start};
 
-use crate::flags::{Endpoints, ListenFlags, host_port, location};
+use crate::flags::{Endpoints, ListenFlags, advertised, host_port};
 use crate::shutdown;
 
 /// Flags of the local services.
@@ -38,8 +38,9 @@ pub(crate) struct Args {
     /// From where clients fetch results [default: direct on loopback, else proxy]
     #[arg(long, env = "FULMAR_ENDPOINTS", value_name = "MODE")]
     endpoints: Option<Endpoints>,
-    /// The location under which clients reach it, such as `grpc+tcp://host:port`
-    #[arg(long, env = "FULMAR_ADVERTISE", value_name = "LOCATION", value_parser = location)]
+    /// The location that endpoints name for what the planner streams, such as `grpc+tcp://host:port`
+    /// [default: the connection on which the client asked]
+    #[arg(long, env = "FULMAR_ADVERTISE", value_name = "LOCATION", value_parser = advertised)]
     advertise: Option<String>,
 }
 

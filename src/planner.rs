@@ -7,7 +7,7 @@ use std::time::Duration;
 use ::planner::PlannerConfig;
 
 use crate::flags::{
-    Endpoints, KeyFlags, ListenFlags, byte_size, flight_server, host_port, location,
+    Endpoints, KeyFlags, ListenFlags, advertised, byte_size, flight_server, host_port, location,
 };
 use crate::shutdown;
 
@@ -37,8 +37,9 @@ pub(crate) struct Args {
     flight_servers: Vec<String>,
     #[command(flatten)]
     keys: KeyFlags,
-    /// The location under which clients reach this planner, such as `grpc+tcp://host:port`
-    #[arg(long, env = "FULMAR_ADVERTISE", value_name = "LOCATION", value_parser = location)]
+    /// The location that endpoints name for what this planner streams, such as `grpc+tcp://host:port`
+    /// [default: the connection on which the client asked]
+    #[arg(long, env = "FULMAR_ADVERTISE", value_name = "LOCATION", value_parser = advertised)]
     advertise: Option<String>,
     /// Endpoints of a query beyond which files share tickets
     #[arg(
@@ -77,7 +78,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let shutdown = shutdown::on_signal()?;
     let keys = args.keys.keys()?;
     let listener = args.announce.bind(&args.listen).await?;
-    args.announce.announce(listener.address())?;
+    let served = (listener.address(), listener.serving());
     let config = PlannerConfig {
         advertise: args.advertise,
         max_endpoints: args.max_endpoints.get(),
@@ -87,5 +88,6 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         spill_dir: args.spill_dir,
         ..PlannerConfig::new(listener, args.catalog, args.flight_servers, keys)
     };
-    Ok(::planner::serve(config, shutdown).await?)
+    let service = ::planner::serve(config, shutdown);
+    args.announce.run(served, service).await
 }

@@ -27,6 +27,8 @@ pub enum Event {
     Report(Box<ScanReport>),
     /// The endpoint failed.
     Failed(ClientError),
+    /// Everything has come. An endpoint that stops without saying so has lost rows.
+    End,
 }
 
 /// Fetches an endpoint into `events`; ends early when nobody listens any more.
@@ -114,6 +116,7 @@ async fn forward(first: Option<Event>, mut rest: Events, events: &Sender<Event>)
         }
         next = rest.next().await;
     }
+    let _ = events.send(Event::End).await;
 }
 
 /// The locations to try in order; `None` is the planner.

@@ -34,6 +34,9 @@ pub enum ClientError {
         /// What is wrong with it.
         reason: String,
     },
+    /// A fetch broke down here, and rows of it are missing.
+    #[error("fetching an endpoint broke down before its end: its rows are not complete")]
+    Broken,
     /// Rows cannot be shown in the wanted format.
     #[error("cannot format the result: {0}")]
     Format(#[from] ArrowError),
@@ -43,6 +46,9 @@ pub enum ClientError {
     /// The terminal cannot be used.
     #[error("cannot read from the terminal: {0}")]
     Terminal(#[from] rustyline::error::ReadlineError),
+    /// The session at the terminal broke down.
+    #[error("the session broke down: {0}")]
+    Session(#[from] tokio::task::JoinError),
 }
 
 impl ClientError {

@@ -11,6 +11,9 @@ use crate::text::count;
 /// A statement that is done sooner shows no bar.
 const PATIENCE: Duration = Duration::from_millis(300);
 
+/// How often a bar that has nothing new to show moves on.
+pub(crate) const PACE: Duration = Duration::from_millis(200);
+
 /// What a statement has given so far, shown on stderr while it runs.
 #[derive(Debug)]
 pub(crate) struct Progress {
@@ -40,6 +43,7 @@ impl Progress {
         }
         bar.set_length(tally.tickets as u64);
         bar.set_position(tally.tickets_done as u64);
+        bar.tick();
         bar.set_message(format!("{} rows", count(tally.rows)));
     }
 

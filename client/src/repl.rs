@@ -13,7 +13,7 @@ use tokio::runtime::Handle;
 
 use crate::connection::Client;
 use crate::error::ClientError;
-use crate::statement::{Run, run};
+use crate::statement::{Run, collect, run};
 use crate::tables;
 pub(crate) use input::split;
 use input::{Command, Input};
@@ -37,8 +37,9 @@ pub fn default_history() -> History {
 /// Reads statements from the terminal until `\q` or the end of input.
 ///
 /// # Errors
-/// When the terminal cannot be used.
+/// When the planner cannot be reached at the start, or the terminal cannot be used.
 pub async fn repl(client: Client, settings: Run, history: History) -> Result<(), ClientError> {
+    collect(&client, "SELECT 1").await?;
     let session = Session {
         client,
         settings,
@@ -46,7 +47,7 @@ pub async fn repl(client: Client, settings: Run, history: History) -> Result<(),
     };
     // Reading a line blocks, so the session has a thread of its own.
     let session = tokio::task::spawn_blocking(move || session.run(&history));
-    session.await.unwrap_or(Ok(()))
+    session.await?
 }
 
 struct Session {
@@ -99,7 +100,8 @@ impl Session {
                 self.say(if *on { "report is on" } else { "report is off" })?;
             }
             Command::Tables => self.show(tables::LIST)?,
-            Command::Columns(name) => self.show(&tables::columns(name))?,
+            // Typed among statements, so it means what it would mean there.
+            Command::Columns(name) => self.show(&format!("DESCRIBE {name}"))?,
             Command::Statement(sql) => self.show(sql)?,
             Command::Unknown(text) => self.say(&format!("no command {text}; \\? for help"))?,
         }
@@ -114,8 +116,8 @@ impl Session {
         match self.runtime.block_on(unless_interrupted(statement)) {
             Some(Ok(())) => Ok(()),
             Some(Err(error)) if error.is_broken_pipe() => Err(error),
-            Some(Err(error)) => Ok(writeln!(rows, "error: {error}")?),
-            None => Ok(writeln!(rows, "cancelled")?),
+            Some(Err(error)) => Ok(writeln!(notes, "error: {error}")?),
+            None => Ok(writeln!(notes, "cancelled")?),
         }
     }
 

@@ -99,11 +99,13 @@ impl Results {
     /// The next batch that has rows; `None` when every endpoint has ended.
     ///
     /// # Errors
-    /// When an endpoint fails at all of its locations, or at one after it sent rows.
+    /// When an endpoint fails at all of its locations, at one after it sent rows, or stops without having
+    /// ended.
     pub async fn next(&mut self) -> Result<Option<RecordBatch>, ClientError> {
         while let Some((position, event)) = self.next_event().await {
             match event {
-                None => self.close(position),
+                None => return Err(ClientError::Broken),
+                Some(Event::End) => self.close(position),
                 Some(Event::Failed(error)) => return Err(error),
                 Some(Event::Report(report)) => self.tally.reports.push(*report),
                 Some(Event::Batch(batch)) if batch.num_rows() == 0 => {}
@@ -137,7 +139,8 @@ impl Results {
         }
     }
 
-    /// The next event and the position of the endpoint it came from; an event of `None` is its end.
+    /// The next event and the position of the endpoint it came from; `None` for the event when the endpoint
+    /// gives no more.
     async fn next_event(&mut self) -> Option<(usize, Option<Event>)> {
         if self.ordered {
             let event = self.open.front_mut()?.recv().await;
@@ -167,4 +170,74 @@ fn schema_of(client: &Client, plan: &FlightInfo) -> Result<SchemaRef, ClientErro
         location: client.location().to_owned(),
         reason: error.to_string(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{ArrayRef, Int64Array};
+
+    use super::*;
+
+    /// The results of endpoints whose events are sent by hand.
+    fn results(endpoints: usize, ordered: bool) -> (Vec<mpsc::Sender<Event>>, Results) {
+        let (senders, open) = (0..endpoints)
+            .map(|_| mpsc::channel(QUEUED_BATCHES))
+            .unzip();
+        let results = Results {
+            client: Client::connect("127.0.0.1:1").unwrap(),
+            schema: Schema::empty().into(),
+            plan_metadata: Bytes::new(),
+            ordered,
+            parallel: endpoints,
+            waiting: VecDeque::new(),
+            open,
+            tasks: JoinSet::new(),
+            tally: Tally::default(),
+            began: Instant::now(),
+        };
+        (senders, results)
+    }
+
+    fn batch(rows: i64) -> Event {
+        let column: ArrayRef = std::sync::Arc::new(Int64Array::from_iter_values(0..rows));
+        Event::Batch(RecordBatch::try_from_iter([("n", column)]).unwrap())
+    }
+
+    async fn rows(results: &mut Results) -> Option<usize> {
+        results.next().await.unwrap().map(|batch| batch.num_rows())
+    }
+
+    #[tokio::test]
+    async fn a_fetch_that_stops_without_an_end_is_an_error_and_never_a_short_result() {
+        for ordered in [true, false] {
+            let (mut senders, mut results) = results(2, ordered);
+            senders[0].send(batch(3)).await.unwrap();
+            assert_eq!(rows(&mut results).await, Some(3));
+            drop(senders.remove(0));
+            let error = results.next().await.unwrap_err();
+            assert!(matches!(error, ClientError::Broken), "{error}");
+        }
+    }
+
+    #[tokio::test]
+    async fn rows_come_as_they_arrive_unless_their_order_matters() {
+        for (ordered, expected) in [(false, [2, 1]), (true, [1, 2])] {
+            let (senders, mut results) = results(2, ordered);
+            senders[1].send(batch(2)).await.unwrap();
+            if !ordered {
+                assert_eq!(rows(&mut results).await, Some(2));
+            }
+            senders[0].send(batch(1)).await.unwrap();
+            for sender in &senders {
+                sender.send(Event::End).await.unwrap();
+            }
+            let mut rest = Vec::new();
+            while let Some(rows) = rows(&mut results).await {
+                rest.push(rows);
+            }
+            assert!(expected.ends_with(&rest), "{ordered}: {rest:?}");
+            assert_eq!(results.tally().rows, 3);
+            assert_eq!(results.tally().tickets_done, 2);
+        }
+    }
 }

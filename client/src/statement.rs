@@ -8,8 +8,9 @@ use arrow::record_batch::RecordBatch;
 use crate::connection::{Client, QueryOptions};
 use crate::error::ClientError;
 use crate::output::{Format, Output, Rows};
-use crate::progress::Progress;
+use crate::progress::{self, Progress};
 use crate::report::QueryReport;
+use crate::results::Results;
 use crate::text::{counted, duration};
 
 /// How a statement is run and shown.
@@ -38,11 +39,11 @@ pub async fn run(
     notes: &mut impl Write,
 ) -> Result<(), ClientError> {
     let began = Instant::now();
-    let progress = Progress::new(run.progress);
+    let progress = Progress::new(run.progress && !run.output.streams_to_terminal());
     let mut results = client.execute(sql, &run.query).await?;
     let mut shown = Rows::new(run.output, results.schema());
     progress.show(results.tally());
-    while let Some(batch) = results.next().await? {
+    while let Some(batch) = next(&mut results, &progress).await? {
         shown.add(&batch, rows)?;
         progress.show(results.tally());
     }
@@ -64,6 +65,19 @@ pub async fn run(
     }
     rows.flush()?;
     Ok(())
+}
+
+/// The next rows; the bar goes on while there are none.
+async fn next(
+    results: &mut Results,
+    progress: &Progress,
+) -> Result<Option<RecordBatch>, ClientError> {
+    loop {
+        if let Ok(batch) = tokio::time::timeout(progress::PACE, results.next()).await {
+            return batch;
+        }
+        progress.show(results.tally());
+    }
 }
 
 /// The statements of a text: what lies between semicolons, those in strings, quoted names and comments

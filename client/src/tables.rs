@@ -35,11 +35,6 @@ pub async fn check(client: &Client, name: &str) -> Result<(), ClientError> {
     collect(client, &sql).await.map(|_| ())
 }
 
-/// The columns of a table.
-pub fn columns(name: &str) -> String {
-    format!("DESCRIBE {}", identifier(name))
-}
-
 /// Makes a table a managed one, where its files are.
 ///
 /// # Errors
@@ -68,25 +63,44 @@ pub async fn drop(client: &Client, name: &str) -> Result<(), ClientError> {
     collect(client, &sql).await.map(|_| ())
 }
 
-/// A name as given on the command line, where it is exact: its parts are quoted unless the user
-/// quoted them.
+/// A name as given on the command line, where it is exact: every part of it is quoted.
 fn identifier(name: &str) -> String {
-    if name.contains('"') {
-        return name.to_owned();
-    }
-    let parts: Vec<String> = name.split('.').map(|part| format!("\"{part}\"")).collect();
+    let quoted = |part: String| format!("\"{}\"", part.replace('"', "\"\""));
+    let parts: Vec<String> = parts(name).into_iter().map(quoted).collect();
     parts.join(".")
 }
 
+/// The parts of a name: what lies between dots, those in quotes aside.
+fn parts(name: &str) -> Vec<String> {
+    let mut parts = Vec::new();
+    let mut part = String::new();
+    let mut quoted = false;
+    let mut characters = name.chars().peekable();
+    while let Some(character) = characters.next() {
+        match character {
+            // Within quotes a quote is written twice.
+            '"' if quoted && characters.next_if_eq(&'"').is_some() => part.push('"'),
+            '"' => quoted = !quoted,
+            '.' if !quoted => parts.push(std::mem::take(&mut part)),
+            _ => part.push(character),
+        }
+    }
+    parts.push(part);
+    parts
+}
+
 fn of_table(columns: &str, system_table: &str, name: &str) -> String {
-    let parts: Vec<&str> = name.rsplit('.').collect();
-    let literal = |part: &str| format!("'{}'", part.trim_matches('"').replace('\'', "''"));
-    let schema = parts.get(1).copied().unwrap_or("main");
-    let table = parts.first().copied().unwrap_or_default();
+    let parts = parts(name);
+    let literal = |part: Option<&String>, missing: &str| {
+        let part = part.map_or(missing, String::as_str);
+        format!("'{}'", part.replace('\'', "''"))
+    };
+    let mut from_last = parts.iter().rev();
+    let (table, schema) = (from_last.next(), from_last.next());
     format!(
         "SELECT {columns} FROM {system_table} WHERE table_schema = {} AND table_name = {} ORDER BY 1",
-        literal(schema),
-        literal(table)
+        literal(schema, "main"),
+        literal(table, "")
     )
 }
 
@@ -96,11 +110,28 @@ mod tests {
 
     #[test]
     fn names_are_exact_and_quoted_once() {
-        assert_eq!(identifier("orders"), "\"orders\"");
-        assert_eq!(
-            identifier("fulmar.main.My Table"),
-            "\"fulmar\".\"main\".\"My Table\""
-        );
-        assert_eq!(identifier("main.\"a.b\""), "main.\"a.b\"");
+        for (name, quoted) in [
+            ("orders", "\"orders\""),
+            ("fulmar.main.My Table", "\"fulmar\".\"main\".\"My Table\""),
+            ("main.\"a.b\"", "\"main\".\"a.b\""),
+            ("\"say \"\"hi\"\"\"", "\"say \"\"hi\"\"\""),
+        ] {
+            assert_eq!(identifier(name), quoted, "{name}");
+        }
+    }
+
+    #[test]
+    fn system_tables_are_asked_for_the_same_name() {
+        for (name, wanted) in [
+            ("orders", "table_schema = 'main' AND table_name = 'orders'"),
+            ("s.it's", "table_schema = 's' AND table_name = 'it''s'"),
+            (
+                "fulmar.main.\"a.b\"",
+                "table_schema = 'main' AND table_name = 'a.b'",
+            ),
+        ] {
+            let sql = files(name);
+            assert!(sql.contains(wanted), "{sql}");
+        }
     }
 }

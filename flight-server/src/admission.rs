@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -29,13 +29,18 @@ impl Gate {
         }
     }
 
-    /// Waits for a place, which is free again when the permit is dropped.
+    /// Waits for a place.
     ///
     /// # Errors
     /// When too many wait already, or no place came free in time.
-    pub(crate) async fn enter(&self) -> Result<OwnedSemaphorePermit, FlightServerError> {
+    pub(crate) async fn enter(&self) -> Result<Place, FlightServerError> {
+        let place = |permit| Place {
+            running: Arc::clone(&self.running),
+            permit: Some(permit),
+            idle: self.limits.idle,
+        };
         if let Ok(permit) = Arc::clone(&self.running).try_acquire_owned() {
-            return Ok(permit);
+            return Ok(place(permit));
         }
         let began = Instant::now();
         let busy = || FlightServerError::Busy {
@@ -43,14 +48,43 @@ impl Gate {
             waited_ms: began.elapsed().as_millis(),
             retry_ms: RETRY_MS,
         };
-        let place = Waiting::begin(&self.waiting);
-        if place.number >= self.limits.waiting {
+        let queued = Waiting::begin(&self.waiting);
+        if queued.number >= self.limits.waiting {
             return Err(busy());
         }
         let permit = Arc::clone(&self.running).acquire_owned();
         match tokio::time::timeout(self.limits.wait, permit).await {
-            Ok(Ok(permit)) => Ok(permit),
+            Ok(Ok(permit)) => Ok(place(permit)),
             Ok(Err(_)) | Err(_) => Err(busy()),
+        }
+    }
+}
+
+/// A place among the tickets that are scanned; free again when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Place {
+    running: Arc<Semaphore>,
+    permit: Option<OwnedSemaphorePermit>,
+    idle: Duration,
+}
+
+impl Place {
+    /// How long it may be kept while nothing is scanned.
+    pub(crate) fn idle(&self) -> Duration {
+        self.idle
+    }
+
+    /// Lets another ticket have it for now.
+    pub(crate) fn leave(&mut self) {
+        self.permit = None;
+    }
+
+    /// Waits for a place again, behind those that came meanwhile and for as long as it takes: a scan that
+    /// has begun is not refused any more.
+    pub(crate) async fn regain(&mut self) {
+        if self.permit.is_none() {
+            // Only a closed semaphore gives none, and this one is never closed.
+            self.permit = Arc::clone(&self.running).acquire_owned().await.ok();
         }
     }
 }
@@ -78,8 +112,6 @@ impl Drop for Waiting<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use wire::{Categorized, Category};
 
     use super::*;
@@ -89,6 +121,7 @@ mod tests {
             running,
             waiting,
             wait,
+            ..TicketLimits::default()
         }))
     }
 
@@ -130,5 +163,20 @@ mod tests {
         let gone = tokio::time::timeout(Duration::from_millis(1), gate.enter()).await;
         assert!(gone.is_err());
         assert_eq!(gate.waiting.load(Ordering::Relaxed), 0);
+    }
+
+    #[tokio::test]
+    async fn a_place_that_was_left_is_regained_after_those_that_took_it() {
+        let gate = gate(1, 1, Duration::from_mins(1));
+        let mut first = gate.enter().await.unwrap();
+        first.leave();
+        let second = gate.enter().await.unwrap();
+        let again = tokio::time::timeout(Duration::from_millis(1), first.regain()).await;
+        assert!(again.is_err());
+        drop(second);
+        first.regain().await;
+        assert!(gate.running.try_acquire().is_err());
+        drop(first);
+        assert_eq!(gate.running.available_permits(), 1);
     }
 }

@@ -14,7 +14,8 @@ pub struct FlightServerConfig {
     pub catalog: Option<String>,
     /// The keys that tickets may be signed with.
     pub keys: TicketKeys,
-    /// The location that planners hand to clients; where it listens when missing.
+    /// The location that planners hand to clients; when missing where it listens, or where planners
+    /// reach it if it listens on every address.
     pub advertise: Option<String>,
     /// How many tickets at once.
     pub tickets: TicketLimits,
@@ -45,6 +46,8 @@ pub struct TicketLimits {
     pub waiting: usize,
     /// How long a ticket waits before it is refused.
     pub wait: Duration,
+    /// How long a ticket keeps its place while its client takes nothing; others are scanned meanwhile.
+    pub idle: Duration,
 }
 
 impl Default for TicketLimits {
@@ -53,6 +56,7 @@ impl Default for TicketLimits {
             running: 64,
             waiting: 1024,
             wait: Duration::from_secs(30),
+            idle: Duration::from_secs(1),
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Brings scan reports to the catalog's query log, behind the queries' backs: a catalog that is slow or
 //! down costs reports, never a query.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -31,6 +33,8 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(5);
 #[derive(Clone, Debug)]
 pub(crate) struct Reports {
     queue: Option<mpsc::Sender<Bytes>>,
+    /// Reports that found no place to wait; the delivery tells of them.
+    overflow: Arc<AtomicU64>,
 }
 
 /// The delivery behind [`Reports`].
@@ -45,17 +49,16 @@ impl Reports {
     /// Starts the delivery to a catalog; without one, reports end here.
     pub(crate) fn start(catalog: Option<Channel>) -> (Self, Delivery) {
         let closing = CancellationToken::new();
+        let overflow = Arc::new(AtomicU64::new(0));
         let (queue, worker) = catalog
             .map(|catalog| {
                 let (queue, waiting) = mpsc::channel(WAITING);
                 let catalog = CatalogClient::new(catalog);
-                (
-                    queue,
-                    tokio::spawn(deliver(catalog, waiting, closing.clone())),
-                )
+                let delivery = deliver(catalog, waiting, closing.clone(), Arc::clone(&overflow));
+                (queue, tokio::spawn(delivery))
             })
             .unzip();
-        (Self { queue }, Delivery { worker, closing })
+        (Self { queue, overflow }, Delivery { worker, closing })
     }
 
     /// Hands a report over and does not wait.
@@ -63,11 +66,7 @@ impl Reports {
         if let Some(queue) = &self.queue
             && queue.try_send(report_json(report)).is_err()
         {
-            tracing::debug!(
-                query_id = %report.query_id,
-                ticket_id = %report.ticket_id,
-                "scan report dropped: too many wait for the catalog"
-            );
+            self.overflow.fetch_add(1, Ordering::Relaxed);
         }
     }
 }
@@ -89,21 +88,31 @@ async fn deliver(
     mut catalog: CatalogClient<Channel>,
     mut waiting: mpsc::Receiver<Bytes>,
     closing: CancellationToken,
+    overflow: Arc<AtomicU64>,
 ) {
-    // A catalog that is down is logged once, not per report.
-    let mut failing = false;
+    // What is lost is logged when it begins and, counted, when it ends: not per report.
+    let (mut failing, mut dropped) = (false, 0);
     while let Some(report_json) = next(&mut waiting, &closing).await {
-        match deliver_one(&mut catalog, report_json).await {
-            Ok(()) if failing => {
+        let delivered = deliver_one(&mut catalog, report_json).await;
+        dropped += overflow.swap(0, Ordering::Relaxed) + u64::from(delivered.is_err());
+        match delivered {
+            Ok(()) => {
                 failing = false;
-                tracing::info!("catalog takes scan reports again");
+                log_dropped(std::mem::take(&mut dropped));
             }
             Err(reason) if !failing => {
                 failing = true;
                 tracing::warn!(%reason, "catalog takes no scan reports; they are dropped until it does");
             }
-            Ok(()) | Err(_) => {}
+            Err(_) => {}
         }
+    }
+    log_dropped(dropped + overflow.swap(0, Ordering::Relaxed));
+}
+
+fn log_dropped(dropped: u64) {
+    if dropped > 0 {
+        tracing::warn!(dropped, "scan reports did not reach the query log");
     }
 }
 
@@ -146,4 +155,33 @@ fn passes(code: tonic::Code) -> bool {
         status::category(code),
         Category::Unavailable | Category::Exhausted | Category::Conflict | Category::Cancelled
     ) || code == tonic::Code::Unknown
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{Counts, QueryId, SnapshotId, TableName, TicketId};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn reports_beyond_those_that_may_wait_are_counted() {
+        let report = ScanReport {
+            query_id: QueryId("query".to_owned()),
+            ticket_id: TicketId("ticket".to_owned()),
+            table: TableName::main("orders"),
+            snapshot_id: SnapshotId(1),
+            server: "here".to_owned(),
+            complete: true,
+            error: None,
+            counts: Counts::default(),
+            tasks: Vec::new(),
+        };
+        let nobody = wire::channel::connect_lazy("127.0.0.1:1").unwrap();
+        let (reports, _delivery) = Reports::start(Some(nobody));
+        // Nothing is awaited, so nothing is delivered meanwhile.
+        for _ in 0..WAITING + 7 {
+            reports.send(&report);
+        }
+        assert_eq!(reports.overflow.load(Ordering::Relaxed), 7);
+    }
 }

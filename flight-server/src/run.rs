@@ -11,10 +11,11 @@ use arrow_flight::FlightData;
 use datafusion::error::DataFusionError;
 use futures::{FutureExt, Stream, StreamExt, TryStreamExt};
 use model::ScanReport;
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::mpsc;
 use tracing::Instrument;
 use wire::flight::{encode, report_json};
 
+use crate::admission::Place;
 use crate::error::FlightServerError;
 use crate::open::{Opened, Opener, ScanTicket};
 use crate::progress::{Cut, Progress};
@@ -36,8 +37,10 @@ type Sender = mpsc::Sender<Result<FlightData, FlightServerError>>;
 pub(crate) struct Shared {
     pub(crate) opener: Opener,
     pub(crate) reports: Reports,
-    /// The advertised location.
+    /// The advertised location; empty when this server cannot tell.
     pub(crate) location: String,
+    /// What reports call this server.
+    pub(crate) name: String,
 }
 
 /// A ticket that was let in.
@@ -45,7 +48,7 @@ pub(crate) struct Shared {
 pub(crate) struct Admitted {
     pub(crate) ticket: ScanTicket,
     pub(crate) arrived: Instant,
-    pub(crate) permit: OwnedSemaphorePermit,
+    pub(crate) place: Place,
 }
 
 /// Starts a scan; dropping the messages stops it.
@@ -69,10 +72,10 @@ async fn run(shared: Arc<Shared>, admitted: Admitted, sender: Sender) {
     let Admitted {
         ticket,
         arrived,
-        permit,
+        mut place,
     } = admitted;
     let ticket = Arc::new(ticket);
-    let progress = Progress::begin(&shared.location, arrived, ticket.work.skip_rows);
+    let progress = Progress::begin(&shared.name, arrived, ticket.work.skip_rows);
     let progress = Arc::new(progress);
     let opened = catch_unwind(AssertUnwindSafe(|| shared.opener.open(&ticket.work)));
     let opened = match opened.unwrap_or_else(|panic| Err(broken(panic.as_ref()))) {
@@ -87,7 +90,7 @@ async fn run(shared: Arc<Shared>, admitted: Admitted, sender: Sender) {
     let closing = Arc::new(OnceLock::new());
     // What was shared with the scan is only read after a panic, and every piece of it stays valid.
     let scan = messages(opened, &ticket, &progress, &closing);
-    let end = AssertUnwindSafe(pass_on(scan, &sender))
+    let end = AssertUnwindSafe(pass_on(scan, &sender, &mut place))
         .catch_unwind()
         .await;
     let end = end.unwrap_or_else(|panic| End::Failed(broken(panic.as_ref())));
@@ -101,7 +104,7 @@ async fn run(shared: Arc<Shared>, admitted: Admitted, sender: Sender) {
     let report = report.unwrap_or_else(|| progress.report(&ticket, &recorder, end.cut()));
     log(&report, &end, &progress);
     shared.reports.send(&report);
-    drop(permit);
+    drop(place);
     if let End::Failed(error) = end {
         // The client may be gone by now, and then there is nobody to tell.
         let _ = sender.send(Err(error)).await;
@@ -151,28 +154,45 @@ impl End {
 }
 
 /// Sends messages until they end, one fails, or nobody takes them any more. The scan is gone when this
-/// returns.
+/// returns. While the client takes nothing, others have its place.
 async fn pass_on(
     messages: impl Stream<Item = Result<FlightData, FlightServerError>>,
     sender: &Sender,
+    place: &mut Place,
 ) -> End {
     let mut messages = pin!(messages);
     loop {
         let next = tokio::select! {
             biased;
             () = sender.closed() => return End::Gone,
-            next = messages.next() => next,
+            next = async {
+                place.regain().await;
+                messages.next().await
+            } => next,
         };
         match next {
             None => return End::Complete,
             Some(Err(error)) => return End::Failed(error),
             Some(Ok(message)) => {
-                if sender.send(Ok(message)).await.is_err() {
+                let Ok(free) = room(sender, place).await else {
                     return End::Gone;
-                }
+                };
+                free.send(Ok(message));
             }
         }
     }
+}
+
+/// Waits until the client has taken enough for one more message.
+async fn room<'a>(
+    sender: &'a Sender,
+    place: &mut Place,
+) -> Result<mpsc::Permit<'a, Result<FlightData, FlightServerError>>, mpsc::error::SendError<()>> {
+    if let Ok(room) = tokio::time::timeout(place.idle(), sender.reserve()).await {
+        return room;
+    }
+    place.leave();
+    sender.reserve().await
 }
 
 fn broken(panic: &(dyn Any + Send)) -> FlightServerError {
@@ -220,12 +240,15 @@ mod tests {
     use wire::{Categorized, Category};
 
     use super::*;
+    use crate::admission::Gate;
+    use crate::config::TicketLimits;
 
     #[tokio::test]
     async fn a_panic_in_a_scan_is_an_internal_error() {
         let (sender, _messages) = mpsc::channel(1);
         let messages = futures::stream::poll_fn(|_| panic!("a page that is not there"));
-        let end = AssertUnwindSafe(pass_on(messages, &sender))
+        let mut place = Gate::new(TicketLimits::default()).enter().await.unwrap();
+        let end = AssertUnwindSafe(pass_on(messages, &sender, &mut place))
             .catch_unwind()
             .await;
         let error = broken(end.err().unwrap().as_ref());
@@ -240,7 +263,8 @@ mod tests {
     async fn a_scan_that_waits_for_its_store_stops_when_the_client_goes_away() {
         let (sender, messages) = mpsc::channel(1);
         let never = futures::stream::pending();
-        let passing = tokio::spawn(async move { pass_on(never, &sender).await });
+        let mut place = Gate::new(TicketLimits::default()).enter().await.unwrap();
+        let passing = tokio::spawn(async move { pass_on(never, &sender, &mut place).await });
         drop(messages);
         assert!(matches!(passing.await.unwrap(), End::Gone));
     }

@@ -1,5 +1,6 @@
 //! Puts the parts of a Flight server together and runs it until it has drained.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,9 +35,8 @@ pub async fn serve(
 ) -> Result<(), StartError> {
     let catalog = config.catalog.as_deref().map(connect_lazy).transpose()?;
     let (reports, delivery) = Reports::start(catalog);
-    let location = config
-        .advertise
-        .unwrap_or_else(|| config.listener.location());
+    let address = config.listener.address();
+    let location = config.advertise.unwrap_or_else(|| own_location(address));
     let running = TaskTracker::new();
     let service = ScanService {
         keys: config.keys,
@@ -44,12 +44,16 @@ pub async fn serve(
         shared: Arc::new(Shared {
             opener: Opener::new(Scanner::new(Stores::from_env(), config.scan)),
             reports,
-            location: location.clone(),
+            name: match location.as_str() {
+                "" => format!("grpc+tcp://{address}"),
+                location => location.to_owned(),
+            },
+            location,
         }),
         running: running.clone(),
         shutdown: shutdown.clone(),
     };
-    tracing::info!(%location, "Flight server is serving");
+    tracing::info!(%address, "Flight server is serving");
     let service = FlightServiceServer::new(service)
         .max_decoding_message_size(MAX_MESSAGE_BYTES)
         .max_encoding_message_size(MAX_MESSAGE_BYTES);
@@ -63,6 +67,33 @@ pub async fn serve(
         tracing::warn!(scans = running.len(), "scans were cut off at shutdown");
     }
     delivery.finish(SETTLE).await;
-    tracing::info!(%location, "Flight server has stopped");
+    tracing::info!(%address, "Flight server has stopped");
     Ok(served?)
+}
+
+/// Where clients reach a server that nobody gave an address: where it listens. One that listens on every
+/// address of its machine cannot tell; planners take the address at which they reach it themselves.
+fn own_location(address: SocketAddr) -> String {
+    if address.ip().is_unspecified() {
+        String::new()
+    } else {
+        format!("grpc+tcp://{address}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_client_is_sent_to_its_own_machine_by_a_server_that_listens_on_every_address() {
+        for (address, location) in [
+            ("127.0.0.1:50052", "grpc+tcp://127.0.0.1:50052"),
+            ("10.1.2.3:50052", "grpc+tcp://10.1.2.3:50052"),
+            ("0.0.0.0:50052", ""),
+            ("[::]:50052", ""),
+        ] {
+            assert_eq!(own_location(address.parse().unwrap()), location);
+        }
+    }
 }

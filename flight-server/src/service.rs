@@ -53,12 +53,12 @@ impl ScanService {
         }
         let ticket = verify(&self.keys, ticket).map_err(|error| refused(&error, None))?;
         let query_id = ticket.query_id.clone();
-        let permit = self.gate.enter().await;
-        let permit = permit.map_err(|error| refused(&error, Some(&query_id)))?;
+        let place = self.gate.enter().await;
+        let place = place.map_err(|error| refused(&error, Some(&query_id)))?;
         let admitted = Admitted {
             ticket,
             arrived,
-            permit,
+            place,
         };
         let messages = start(Arc::clone(&self.shared), admitted, &self.running);
         let messages = ReceiverStream::new(messages)

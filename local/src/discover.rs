@@ -1,14 +1,13 @@
 //! From the paths of files to tables. Pure: it sees names, never a store.
 //!
 //! A file at the root is a table. A folder that holds Parquet files is a table with everything below
-//! it, and so is a folder whose sub-folders are its partitions: `key=value`, or named by a number or
-//! date such as `2024/03`. Other folders are looked into. A root that consists of partitions is itself
-//! the one table.
+//! it, and so is a folder whose sub-folders are its partitions: one of them `key=value`, or all of them
+//! named by a number or date such as `2024/03` or `2024-03-01`. Other folders are looked into. A root
+//! that consists of partitions is itself the one table.
 
 use std::collections::BTreeMap;
 
-/// Endings of files that count.
-const ENDINGS: [&str; 2] = [".parquet", ".parq"];
+use store::is_data_file;
 
 /// Where the files of a table are.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,23 +36,12 @@ impl Place {
 /// `_x`) are not looked at.
 pub fn tables<'a>(paths: impl IntoIterator<Item = &'a str>) -> Vec<Place> {
     let mut root = Folder::default();
-    for path in paths.into_iter().filter(|path| is_data(path)) {
+    for path in paths.into_iter().filter(|path| is_data_file(path)) {
         root.add(path);
     }
     let mut places = root.as_root();
     places.sort();
     places
-}
-
-/// Whether a file is a Parquet file by its name, and not a hidden one.
-pub fn is_data(path: &str) -> bool {
-    let lower = path.to_ascii_lowercase();
-    let (folders, file) = path.rsplit_once('/').unwrap_or(("", path));
-    let hidden =
-        |name: &str| name.starts_with('.') || (name.starts_with('_') && !name.contains('='));
-    ENDINGS.iter().any(|ending| lower.ends_with(ending))
-        && !file.starts_with(['.', '_'])
-        && !folders.split('/').any(hidden)
 }
 
 #[derive(Debug, Default)]
@@ -101,13 +89,26 @@ impl Folder {
     fn is_table(&self) -> bool {
         // Table formats keep their data files in `data`, beside their metadata.
         let data = self.folders.get("data").is_some_and(Self::is_table);
-        !self.files.is_empty() || data || self.folders.keys().any(|name| is_partition(name))
+        let hive = self.folders.keys().any(|name| is_hive(name));
+        let dates = !self.folders.is_empty() && self.folders.keys().all(|name| is_date(name));
+        !self.files.is_empty() || data || hive || dates
     }
 }
 
 fn is_partition(name: &str) -> bool {
-    let hive = name.split_once('=').is_some_and(|(key, _)| !key.is_empty());
-    hive || name.starts_with(|first: char| first.is_ascii_digit())
+    is_hive(name) || is_date(name)
+}
+
+fn is_hive(name: &str) -> bool {
+    name.split_once('=').is_some_and(|(key, _)| !key.is_empty())
+}
+
+/// A number or a date. Names of tables begin with a digit, too (`2024-orders`), but hold more.
+fn is_date(name: &str) -> bool {
+    name.starts_with(|first: char| first.is_ascii_digit())
+        && name
+            .chars()
+            .all(|each| each.is_ascii_digit() || each == '-')
 }
 
 #[cfg(test)]
@@ -145,6 +146,22 @@ mod tests {
             (
                 vec!["o/2024/01/a.parquet", "o/2024/02/a.parquet"],
                 vec!["o/"],
+            ),
+            (
+                vec!["o/2024-03-01/a.parquet", "o/2024-03-02/a.parquet"],
+                vec!["o/"],
+            ),
+            (
+                vec!["s/2024-orders/a.parquet", "s/3d-models/a.parquet"],
+                vec!["s/2024-orders/", "s/3d-models/"],
+            ),
+            (
+                vec!["2023_sales/a.parquet", "2024_sales/a.parquet"],
+                vec!["2023_sales/", "2024_sales/"],
+            ),
+            (
+                vec!["s/2024/a.parquet", "s/orders/a.parquet"],
+                vec!["s/2024/", "s/orders/"],
             ),
             (vec!["o/a.parquet", "o/late/b.parquet"], vec!["o/"]),
             (

@@ -1,6 +1,7 @@
 //! Brings the catalog in line with the files: new tables are made, known ones refreshed, those whose
 //! files are gone dropped. One table that cannot be read does not stop the others. Tables that were
-//! not made here are never touched.
+//! not made here are never touched: of a name that is remembered, only a table at the location of its
+//! files is one of ours.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +23,7 @@ use crate::state::State;
 const PARALLEL: usize = 4;
 
 /// Whoever wants to know what happens.
-pub type Listener<'a> = &'a (dyn Fn(Event) + Sync);
+pub type Hearer<'a> = &'a (dyn Fn(Event) + Sync);
 
 /// Registers the tables of `source`.
 ///
@@ -32,7 +33,7 @@ pub async fn register(
     mut catalog: CatalogClient<Channel>,
     source: &Source,
     state: &mut State,
-    listener: Listener<'_>,
+    hearer: Hearer<'_>,
 ) -> Result<(), LocalError> {
     let request = proto::ListTablesRequest { schema: None };
     let answer = catalog.list_tables(request).await.map_err(catalog_error)?;
@@ -46,20 +47,21 @@ pub async fn register(
     let jobs = plan
         .register
         .iter()
-        .map(|job| run(catalog.clone(), job, listener));
-    let refused: Vec<String> = futures::stream::iter(jobs)
+        .map(|job| run(catalog.clone(), job, hearer));
+    let refused: BTreeMap<String, String> = futures::stream::iter(jobs)
         .buffer_unordered(PARALLEL)
         .filter_map(async |refused| refused)
         .collect()
         .await;
     for gone in &plan.gone {
-        drop_table(catalog.clone(), gone, listener).await?;
+        drop_table(catalog.clone(), gone, hearer).await?;
     }
-    state.set_tables(plan.names().collect())?;
-    match refused.first() {
-        Some(first) if refused.len() == plan.register.len() => Err(LocalError::AllRefused {
-            tables: refused.len(),
-            first: first.clone(),
+    let made = plan.names().filter(|(_, name)| !refused.contains_key(name));
+    state.set_tables(made.collect())?;
+    match refused.into_values().next() {
+        Some(first) if state.tables().is_empty() => Err(LocalError::AllRefused {
+            tables: plan.register.len(),
+            first,
         }),
         _ => Ok(()),
     }
@@ -96,26 +98,40 @@ struct Gone {
     managed: bool,
 }
 
-type Existing = BTreeMap<String, proto::TableKind>;
+/// A table that the catalog has.
+#[derive(Debug)]
+struct Known {
+    kind: proto::TableKind,
+    location: String,
+}
+
+type Existing = BTreeMap<String, Known>;
 
 impl Plan {
-    fn new(source: &Source, made: &BTreeMap<String, String>, existing: &Existing) -> Self {
+    fn new(source: &Source, remembered: &BTreeMap<String, String>, existing: &Existing) -> Self {
+        // A table that somebody dropped and made again for other files is theirs.
+        let ours = remembered.iter().filter(|(place, name)| {
+            let table = existing.get(*name);
+            table.is_none_or(|table| source.is_at(place, &table.location))
+        });
+        let ours = ours.map(|(place, name)| (place.clone(), name.clone()));
+        let made: BTreeMap<String, String> = ours.collect();
         let ours: BTreeSet<&String> = made.values().collect();
         let taken = existing.keys().filter(|name| !ours.contains(name));
         let taken = taken.cloned().collect();
-        let named = names::assign(source.places(), source.name(), made, &taken);
+        let named = names::assign(source.places(), source.name(), &made, &taken);
         let used: BTreeSet<String> = named.iter().map(|(_, name)| name.clone()).collect();
         let register = named.into_iter().map(|(place, name)| Job {
-            location: source.location(&place),
-            work: work(&name, made.get(&place.relative()), existing),
+            location: source.location(&place.relative()),
+            work: work(existing.get(&name)),
             place,
             name,
         });
         let gone = made.values().filter(|name| !used.contains(*name));
         let gone = gone.filter_map(|name| {
-            existing.get(name).map(|kind| Gone {
+            existing.get(name).map(|table| Gone {
                 name: name.clone(),
-                managed: *kind == proto::TableKind::Managed,
+                managed: table.kind == proto::TableKind::Managed,
             })
         });
         Self {
@@ -130,36 +146,38 @@ impl Plan {
     }
 }
 
-fn work(name: &str, known: Option<&String>, existing: &Existing) -> Work {
-    match existing.get(name) {
+/// What is to be done for files whose table the catalog has, or has not.
+fn work(table: Option<&Known>) -> Work {
+    match table.map(|table| table.kind) {
         Some(proto::TableKind::Managed) => Work::Keep,
-        Some(_) if known.is_some_and(|known| known == name) => Work::Refresh,
-        _ => Work::Create,
+        Some(_) => Work::Refresh,
+        None => Work::Create,
     }
 }
 
 fn existing(tables: Vec<proto::Table>) -> Existing {
     let tables = tables.into_iter().filter_map(|table| {
         let kind = table.kind();
+        let location = table.location;
         let name = TableName::from(table.name?);
-        (name == TableName::main(name.table.as_str())).then_some((name.table, kind))
+        let in_main = name == TableName::main(name.table.as_str());
+        in_main.then_some((name.table, Known { kind, location }))
     });
     tables.collect()
 }
 
-/// Does one job; why the table is not there, if it is not.
+/// Does one job; the name of the table and why it is not there, if it is not.
 async fn run(
     mut catalog: CatalogClient<Channel>,
     job: &Job,
-    listener: Listener<'_>,
-) -> Option<String> {
+    hearer: Hearer<'_>,
+) -> Option<(String, String)> {
     let name = Some((&TableName::main(job.name.as_str())).into());
     let progress = match job.work {
         Work::Create => {
             let request = proto::CreateTableRequest {
                 name,
                 location: job.location.clone(),
-                or_replace: true,
                 ..proto::CreateTableRequest::default()
             };
             catalog.create_table(request).await
@@ -171,7 +189,7 @@ async fn run(
         }
         Work::Keep => return None,
     };
-    match follow(progress, job, listener).await {
+    match follow(progress, job, hearer).await {
         Ok(()) => None,
         Err(status) => {
             let (name, reason) = (&job.name, status.message());
@@ -181,8 +199,8 @@ async fn run(
             } else {
                 "stays as it was"
             };
-            listener(Event::Warning(format!("table {name} {what}: {reason}")));
-            left_out.then(|| reason.to_owned())
+            hearer(Event::Warning(format!("table {name} {what}: {reason}")));
+            left_out.then(|| (name.clone(), reason.to_owned()))
         }
     }
 }
@@ -190,19 +208,19 @@ async fn run(
 async fn follow(
     progress: Result<Response<Streaming<proto::TableProgress>>, Status>,
     job: &Job,
-    listener: Listener<'_>,
+    hearer: Hearer<'_>,
 ) -> Result<(), Status> {
     let mut progress = progress?.into_inner();
     while let Some(message) = progress.message().await? {
         let Some(table) = message.table else {
-            listener(Event::Reading {
+            hearer(Event::Reading {
                 table: job.name.clone(),
                 files_done: message.files_done,
                 files_total: message.files_total,
             });
             continue;
         };
-        listener(Event::Ready {
+        hearer(Event::Ready {
             table: job.name.clone(),
             place: job.place.relative(),
             files: table.files,
@@ -217,12 +235,12 @@ async fn follow(
 async fn drop_table(
     mut catalog: CatalogClient<Channel>,
     gone: &Gone,
-    listener: Listener<'_>,
+    hearer: Hearer<'_>,
 ) -> Result<(), LocalError> {
     if gone.managed {
         let name = &gone.name;
         let text = format!("table {name} was adopted and stays, but its folder is gone");
-        listener(Event::Warning(text));
+        hearer(Event::Warning(text));
         return Ok(());
     }
     let request = proto::DropTableRequest {
@@ -230,7 +248,7 @@ async fn drop_table(
         if_exists: true,
     };
     catalog.drop_table(request).await.map_err(catalog_error)?;
-    listener(Event::Dropped {
+    hearer(Event::Dropped {
         table: gone.name.clone(),
     });
     Ok(())

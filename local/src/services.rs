@@ -2,6 +2,7 @@
 //! others over it. The planner begins to answer when the tables are there.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use catalog::{CatalogConfig, LogLimits};
 use flight_server::FlightServerConfig;
@@ -26,33 +27,35 @@ const LOOPBACK: &str = "127.0.0.1:0";
 pub struct Running {
     address: SocketAddr,
     location: String,
-    state: State,
+    // Its lock is held for as long as the services run.
+    _state: State,
     front: Services,
     catalog: Services,
 }
 
-/// Finds the tables, starts the services and registers the tables; `listener` hears what happens.
+/// Finds the tables, starts the services and registers the tables; `hearer` hears what happens.
 ///
 /// # Errors
 /// When the data or the state cannot be used, a socket cannot be opened, or every table is refused.
 pub async fn start(
     config: LocalConfig,
-    listener: register::Listener<'_>,
+    hearer: register::Hearer<'_>,
 ) -> Result<Running, LocalError> {
     let source = Source::find(&config.data).await?;
     let mut state = State::open(config.state.as_deref(), &source)?;
     let keys = state.ticket_keys()?;
 
-    let mut catalog = Services::default();
+    let drain_limit = config.listener.drain_limit();
+    let mut catalog = Services::new(drain_limit);
     let catalog_url = catalog.catalog(&state).await?;
     let client = CatalogClient::new(connect_lazy(&catalog_url).map_err(|error| internal(&error))?)
         .max_decoding_message_size(MAX_MESSAGE_BYTES);
     tokio::select! {
-        registered = register(client, &source, &mut state, listener) => registered?,
+        registered = register(client, &source, &mut state, hearer) => registered?,
         ended = catalog.first_end() => return Err(ended),
     }
 
-    let mut front = Services::default();
+    let mut front = Services::new(drain_limit);
     let mut servers = Vec::new();
     for _ in 0..config.flight_servers.get() {
         servers.push(front.flight_server(&catalog_url, &keys).await?);
@@ -60,15 +63,20 @@ pub async fn start(
     let endpoints = config.endpoints.unwrap_or_else(|| reach(&config.listener));
     let address = config.listener.address();
     let location = config.listener.location().replace("grpc+tcp://", "grpc://");
+    let serving = config.listener.serving();
     front.planner(PlannerConfig {
         endpoints,
         advertise: config.advertise,
         ..PlannerConfig::new(config.listener, catalog_url, servers, keys)
     });
+    tokio::select! {
+        () = serving.begun() => {}
+        ended = front.first_end() => return Err(ended),
+    }
     Ok(Running {
         address,
         location,
-        state,
+        _state: state,
         front,
         catalog,
     })
@@ -83,11 +91,6 @@ impl Running {
     /// The location for clients on this machine, such as `grpc://127.0.0.1:50051`.
     pub fn location(&self) -> &str {
         &self.location
-    }
-
-    /// The folder with the catalog.
-    pub fn state_folder(&self) -> &std::path::Path {
-        self.state.folder()
     }
 
     /// Serves until `shutdown`, then drains: the planner and the Flight servers first, so that their
@@ -111,15 +114,30 @@ impl Running {
 }
 
 /// Services that are stopped together.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Services {
     tasks: JoinSet<(&'static str, Result<(), String>)>,
     shutdown: CancellationToken,
+    drain_limit: Duration,
 }
 
 impl Services {
-    async fn catalog(&mut self, state: &State) -> Result<String, LocalError> {
+    fn new(drain_limit: Duration) -> Self {
+        Self {
+            tasks: JoinSet::new(),
+            shutdown: CancellationToken::new(),
+            drain_limit,
+        }
+    }
+
+    /// A socket that only this process uses.
+    async fn listener(&self) -> Result<Listener, LocalError> {
         let listener = Listener::bind(LOOPBACK, false).await?;
+        Ok(listener.with_drain_limit(self.drain_limit))
+    }
+
+    async fn catalog(&mut self, state: &State) -> Result<String, LocalError> {
+        let listener = self.listener().await?;
         let url = format!("http://{}", listener.address());
         let config = CatalogConfig {
             listener,
@@ -136,7 +154,7 @@ impl Services {
         catalog: &str,
         keys: &wire::TicketKeys,
     ) -> Result<String, LocalError> {
-        let listener = Listener::bind(LOOPBACK, false).await?;
+        let listener = self.listener().await?;
         let url = format!("http://{}", listener.address());
         let mut config = FlightServerConfig::new(listener, keys.clone());
         config.catalog = Some(catalog.to_owned());

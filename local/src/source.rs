@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use futures::TryStreamExt;
 use object_store::ObjectStoreExt;
-use store::{Location, Stores};
+use store::{Location, Stores, is_data_file};
 
 use crate::discover::{self, Place};
 use crate::error::LocalError;
@@ -12,7 +12,10 @@ use crate::error::LocalError;
 /// The data folder and the tables in it.
 #[derive(Clone, Debug)]
 pub struct Source {
+    /// The folder of the tables.
     root: Location,
+    /// What the user named: the folder or the one file of it.
+    whole: Location,
     given: String,
     places: Vec<Place>,
 }
@@ -35,8 +38,8 @@ impl Source {
         {
             return Err(LocalError::NoData(data.to_owned()));
         }
-        if discover::is_data(last_name(&root)) && is_file(&root).await {
-            return Ok(Self::of_file(&root, data));
+        if is_data_file(last_name(&root)) && is_file(&root).await {
+            return Ok(Self::of_file(root, data));
         }
         let paths: Vec<String> = root
             .store
@@ -50,6 +53,7 @@ impl Source {
             return Err(LocalError::NoTables(data.to_owned()));
         }
         Ok(Self {
+            whole: root.clone(),
             root,
             given: data.to_owned(),
             places,
@@ -57,12 +61,13 @@ impl Source {
     }
 
     /// One file is the one table of its folder.
-    fn of_file(file: &Location, data: &str) -> Self {
+    fn of_file(file: Location, data: &str) -> Self {
         let mut names: Vec<&str> = file.path.as_ref().split('/').collect();
         let name = names.pop().unwrap_or_default().to_owned();
         let folder = object_store::path::Path::from_iter(names);
         Self {
             root: file.at(folder),
+            whole: file,
             given: data.to_owned(),
             places: vec![Place::File(vec![name])],
         }
@@ -73,9 +78,9 @@ impl Source {
         &self.given
     }
 
-    /// The full URL.
+    /// The full URL of what the user named.
     pub fn url(&self) -> &str {
-        &self.root.url
+        &self.whole.url
     }
 
     /// The folder's own name.
@@ -86,9 +91,9 @@ impl Source {
         }
     }
 
-    /// The folder on this machine, if it is on this machine.
+    /// The folder or file on this machine, if it is on this machine.
     pub fn local_path(&self) -> Option<PathBuf> {
-        local_path(&self.root)
+        local_path(&self.whole)
     }
 
     /// The tables.
@@ -96,16 +101,22 @@ impl Source {
         &self.places
     }
 
-    /// The URL of a table's files.
-    pub fn location(&self, place: &Place) -> String {
-        match place.names() {
-            [] => self.root.url.clone(),
-            _ => format!(
-                "{}/{}",
-                self.root.url.trim_end_matches('/'),
-                place.relative()
-            ),
+    /// The URL of a table's files, by their path below the folder.
+    pub fn location(&self, relative: &str) -> String {
+        match relative {
+            "" => self.root.url.clone(),
+            _ => format!("{}/{relative}", self.root.url.trim_end_matches('/')),
         }
+    }
+
+    /// Whether a table that the catalog has at `location` is the one of these files.
+    pub fn is_at(&self, relative: &str, location: &str) -> bool {
+        let own = self.location(relative);
+        // The catalog keeps URLs in their one form.
+        own == location
+            || Stores::from_env()
+                .resolve(&own)
+                .is_ok_and(|own| own.url == location)
     }
 }
 

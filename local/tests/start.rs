@@ -6,12 +6,11 @@ use std::fs;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use client::{Client, QueryOptions, QueryReport};
 use fulmar_local::{Event, LocalConfig, LocalError, start};
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use wire::serve::Listener;
 
@@ -24,8 +23,12 @@ struct Started {
 }
 
 async fn begin(folder: &Path) -> Result<Started, LocalError> {
+    begin_over(&folder.join("data")).await
+}
+
+async fn begin_over(data: &Path) -> Result<Started, LocalError> {
     let config = LocalConfig {
-        data: folder.join("data").display().to_string(),
+        data: data.display().to_string(),
         state: None,
         listener: Listener::bind("127.0.0.1:0", false).await?,
         flight_servers: NonZeroUsize::new(2).unwrap(),
@@ -161,19 +164,65 @@ async fn a_report_tells_what_was_ruled_out() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_huge_join_stops_when_its_client_goes_away() {
+async fn tables_that_the_user_made_are_neither_dropped_nor_replaced() {
     let dir = tempfile::tempdir().unwrap();
-    fixtures::orders_paged(&dir.path().join("data/orders"), 24_000).unwrap();
-    let local = begin(dir.path()).await.unwrap();
-    let options = QueryOptions::default();
-    let join = "SELECT count(*) FROM orders a JOIN orders b ON a.status = b.status";
-    let mut results = local.client.execute(join, &options).await.unwrap();
-    let patience = Duration::from_millis(500);
-    assert!(timeout(patience, results.next()).await.is_err(), "not huge");
-    drop(results);
-    let after = local.rows("SELECT order_id FROM orders WHERE order_id < 3");
-    assert_eq!(timeout(Duration::from_secs(20), after).await.unwrap(), 3);
-    local.end().await;
+    let (data, other) = (dir.path().join("data"), dir.path().join("other"));
+    fixtures::orders_sorted(&data.join("orders"), 200).unwrap();
+    fixtures::customers(&data.join("customers"), 100).unwrap();
+    fixtures::not_parquet(&data.join("broken")).unwrap();
+    fixtures::customers(&other, 7).unwrap();
+
+    let first = begin(dir.path()).await.unwrap();
+    first.rows("DROP TABLE customers").await;
+    for name in ["customers", "broken"] {
+        let create = "CREATE EXTERNAL TABLE";
+        let location = other.display();
+        let sql = format!("{create} {name} STORED AS PARQUET LOCATION '{location}'");
+        first.rows(&sql).await;
+    }
+    first.end().await;
+
+    let second = begin(dir.path()).await.unwrap();
+    assert_eq!(second.rows("SELECT * FROM customers").await, 7);
+    assert_eq!(second.rows("SELECT * FROM customers_2").await, 100);
+    second.end().await;
+
+    fs::remove_dir_all(data.join("customers")).unwrap();
+    fs::remove_dir_all(data.join("broken")).unwrap();
+    let third = begin(dir.path()).await.unwrap();
+    for name in ["customers", "broken"] {
+        assert_eq!(third.rows(&format!("SELECT * FROM {name}")).await, 7);
+    }
+    let dropped = |event: &&Event| matches!(event, Event::Dropped { .. });
+    let dropped: Vec<_> = third.events.iter().filter(dropped).collect();
+    let theirs = Event::Dropped {
+        table: "customers_2".to_owned(),
+    };
+    assert_eq!(dropped, [&theirs]);
+    third.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_file_of_a_folder_has_a_state_of_its_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    for name in ["orders", "customers"] {
+        fixtures::customers(&dir.path().join(name), 100).unwrap();
+        let file = dir.path().join(name).join("part-0.parquet");
+        fs::create_dir_all(&data).unwrap();
+        fs::rename(file, data.join(format!("{name}.parquet"))).unwrap();
+    }
+    begin(dir.path()).await.unwrap().end().await;
+    let one = begin_over(&data.join("orders.parquet")).await.unwrap();
+    assert_eq!(one.rows("SELECT * FROM orders").await, 100);
+    assert_eq!(one.rows("SELECT * FROM system.tables").await, 1);
+    one.end().await;
+    let again = begin(dir.path()).await.unwrap();
+    assert_eq!(again.rows("SELECT * FROM system.tables").await, 2);
+    for name in ["orders", "customers"] {
+        assert_eq!(again.footers(name), Some(0), "{name} is still known");
+    }
+    again.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

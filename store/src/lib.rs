@@ -33,10 +33,12 @@ pub mod fold;
 pub mod page_bounds;
 mod value;
 
+pub mod data_files;
 pub mod hive;
 
 pub use bounds::{file_bounds, row_group_bounds};
 pub use columns::{FileColumn, FileColumns, match_columns};
+pub use data_files::{has_data_ending, is_data_file, is_hidden};
 pub use error::StoreError;
 pub use fetched::Fetched;
 pub use footer::{Footer, FooterHint, read_footer};

@@ -3,13 +3,20 @@
 It owns the process: a bounded wait for its address, and its end by its own pid. It must not know what is asked of it.
 """
 
+import os
 import pathlib
 import signal
 import subprocess
 import time
 
 START_SECONDS = 60
-STOP_SECONDS = 20
+# Longer than it lets streams go on.
+STOP_SECONDS = 40
+
+
+def own_environment():
+    """The variables of this process without settings of Fulmar, which are not the test's."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("FULMAR_")}
 
 
 class LocalServer:
@@ -30,13 +37,12 @@ class LocalServer:
         address_file.unlink(missing_ok=True)
         self.log = open(self.state / "log", "w")
         flags = ["--data", str(self.data), "--state", self.state / "catalog", "--listen", "127.0.0.1:0"]
-        self.child = subprocess.Popen(
-            [self.binary, "local", *flags, "--address-file", address_file], stdout=self.log, stderr=subprocess.STDOUT
-        )
+        words = [self.binary, "local", *flags, "--address-file", address_file]
+        self.child = subprocess.Popen(words, stdout=self.log, stderr=subprocess.STDOUT, env=own_environment())
         try:
             self._wait_for(address_file)
-        except BaseException:
-            self.__exit__()
+        except BaseException as failure:
+            self.__exit__(type(failure))
             raise
         return self
 
@@ -59,17 +65,28 @@ class LocalServer:
 
     def run(self, *words):
         """Runs another `fulmar` command to its end; returns what it printed."""
-        out = subprocess.run([self.binary, *map(str, words)], capture_output=True, text=True, timeout=120)
+        words = [self.binary, *map(str, words)]
+        out = subprocess.run(words, capture_output=True, text=True, timeout=120, env=own_environment())
         if out.returncode:
-            raise RuntimeError(f"fulmar {words} ended with {out.returncode}: {out.stdout}{out.stderr}")
+            raise RuntimeError(f"{words} ended with {out.returncode}: {out.stdout}{out.stderr}")
         return out.stdout
 
-    def __exit__(self, *_):
-        if self.child and self.child.poll() is None:
-            self.child.send_signal(signal.SIGTERM)
-            try:
-                self.child.wait(STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                self.child.kill()
-                self.child.wait()
+    def __exit__(self, failure=None, *_):
+        ended = self._end()
         self.log.close()
+        # What went wrong before says more than how the server took it.
+        if ended and failure is None:
+            raise RuntimeError(f"fulmar local {ended}: {self.output()}")
+
+    def _end(self):
+        """Ends the server; what was wrong with its end."""
+        if self.child.poll() is not None:
+            return f"had ended with {self.child.returncode}"
+        self.child.send_signal(signal.SIGTERM)
+        try:
+            code = self.child.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.child.kill()
+            self.child.wait()
+            return f"did not end within {STOP_SECONDS} s"
+        return f"ended with {code}" if code else None

@@ -1,5 +1,6 @@
 """An adopted table, opened by PyIceberg and DuckDB through the metadata.json that was committed."""
 
+import csv
 import pathlib
 import urllib.parse
 
@@ -90,4 +91,6 @@ def test_duckdb_returns_the_same_rows(adopting, table, tmp_path):
 def test_the_table_answers_as_before_and_has_a_snapshot(adopting, table):
     server, _, _ = adopting
     assert ours(server, table).num_rows > 0
-    assert server.run("table", "snapshots", table, "--planner", server.uri).strip()
+    snapshots = server.run("table", "snapshots", table, "--format", "csv", "--planner", server.uri)
+    operations = [row["operation"] for row in csv.DictReader(snapshots.splitlines())]
+    assert sorted(operations) == ["adopt", "create"]

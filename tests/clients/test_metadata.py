@@ -1,5 +1,7 @@
 """What fills a tool's tree: ADBC's get_objects, get_table_schema, get_table_types and get_info."""
 
+import re
+
 import adbc_driver_flightsql.dbapi
 import pyarrow.parquet as pq
 import pytest
@@ -97,4 +99,4 @@ def test_explain_names_the_files_that_are_ruled_out(connection):
     with connection.cursor() as cursor:
         cursor.execute("EXPLAIN SELECT order_id FROM orders WHERE order_date >= DATE '2024-03-01' AND order_date < DATE '2024-03-15'")
         text = " ".join(map(str, cursor.fetchall()))
-    assert "12" in text and "11" in text
+    assert re.search(r"12 files -> .* -> 1 after bounds \(11 skipped\)", text), text

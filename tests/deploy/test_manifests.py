@@ -120,6 +120,32 @@ def test_a_flight_server_advertises_its_own_pod(objects):
     assert environment(pods(objects)["flight-server"])["FULMAR_ADVERTISE"] == "grpc+tcp://$(POD_IP):50052"
 
 
+def seconds(text):
+    """A time as the binary reads it."""
+    number, unit = re.fullmatch(r"(\d+)([sm])", text).groups()
+    return int(number) * {"s": 1, "m": 60}[unit]
+
+
+def test_every_pod_has_time_to_finish_its_streams_before_it_is_killed(objects):
+    for name, pod in pods(objects).items():
+        sleep = container(pod).get("lifecycle", {}).get("preStop", {}).get("exec", {}).get("command", ["sleep", "0"])
+        assert sleep[0] == "sleep"
+        # The last reports take up to four seconds more.
+        needed = int(sleep[1]) + seconds(environment(pod)["FULMAR_DRAIN_LIMIT"]) + 4
+        assert needed < pod["spec"]["terminationGracePeriodSeconds"], name
+
+
+def test_what_has_other_replicas_waits_until_it_is_no_longer_asked(objects):
+    waiting = [name for name, pod in pods(objects).items() if "preStop" in container(pod).get("lifecycle", {})]
+    assert sorted(waiting) == ["flight-server", "planner"]
+
+
+def test_flight_servers_of_the_example_hold_less_than_their_pods_memory():
+    flight_server = pods(render(FOLDERS["example"]))["flight-server"]
+    limit = environment(flight_server)["FULMAR_MEMORY_LIMIT"]
+    assert int(limit.removesuffix("GiB")) * 2 <= int(container(flight_server)["resources"]["limits"]["memory"].removesuffix("Gi"))
+
+
 def test_a_stateful_set_names_its_own_service_and_mounts_its_claim(objects):
     for o in of_kind(objects, "StatefulSet").values():
         assert o["spec"]["serviceName"] in of_kind(objects, "Service")

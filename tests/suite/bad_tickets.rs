@@ -121,7 +121,6 @@ async fn tickets_that_do_not_hold_are_refused_by_planner_and_flight_server() {
             let refused = connection.fetch(with_tickets(info, change)).await;
             let error = refused.err().unwrap();
             assert_names(&error, parts);
-            assert_eq!(error.lines().count(), 1, "{error}");
         }
     }
     let whole = connection.fetch(scan).await.unwrap();

@@ -104,6 +104,24 @@ impl Connection {
         endpoint: FlightEndpoint,
         answer: &mut Answer,
     ) -> Result<(), String> {
+        let (location, stream) = self.open_at_first(&endpoint).await?;
+        answer.served_by.push(location);
+        collect(stream, answer).await
+    }
+
+    /// The stream of an endpoint, of which nothing is read yet.
+    pub(crate) async fn open_endpoint(
+        &self,
+        endpoint: &FlightEndpoint,
+    ) -> Result<FlightDataDecoder, String> {
+        let (_, stream) = self.open_at_first(endpoint).await?;
+        Ok(stream)
+    }
+
+    async fn open_at_first(
+        &self,
+        endpoint: &FlightEndpoint,
+    ) -> Result<(String, FlightDataDecoder), String> {
         let mut locations: Vec<String> = endpoint
             .location
             .iter()
@@ -116,11 +134,8 @@ impl Connection {
         for location in locations {
             let reuse = location.starts_with("arrow-flight-reuse-connection");
             let address = if reuse { &self.planner } else { &location };
-            match get(address, &endpoint).await {
-                Ok(stream) => {
-                    answer.served_by.push(location);
-                    return collect(stream, answer).await;
-                }
+            match get(address, endpoint).await {
+                Ok(stream) => return Ok((location, stream)),
                 Err(error) => failure = error,
             }
         }

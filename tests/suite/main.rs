@@ -10,8 +10,10 @@
 
 mod bad_input;
 mod bad_tickets;
+mod command_line;
 mod commands;
 mod counts;
+mod ends;
 mod flight;
 mod plain;
 mod processes;

@@ -1,8 +1,9 @@
-//! Starts the real binary on free ports, waits until it serves, and ends it by its own id.
+//! Starts the real binary on addresses of its own, waits until it serves, and ends it by its own id.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
 /// Longest wait for anything a process must do.
@@ -16,30 +17,56 @@ pub(crate) const TICKET_KEY: &str =
 pub(crate) const KEYS: &str =
     "test:000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
 
-/// A running `fulmar` process; dropping it kills it.
+/// A running process; dropping it kills it.
+pub(crate) struct Running(pub(crate) Child);
+
+impl Running {
+    /// How it ended, as soon as it has.
+    pub(crate) fn ended(&mut self) -> ExitStatus {
+        wait_for("the process to end", || self.0.try_wait().unwrap())
+    }
+
+    /// Sends a signal, such as `TERM`.
+    pub(crate) fn signal(&self, name: &str) {
+        let id = self.0.id().to_string();
+        let status = Command::new("kill").args(["-s", name, &id]).status();
+        assert!(status.unwrap().success());
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A running service.
 pub(crate) struct Service {
-    child: Child,
+    process: Running,
     address: String,
     log: PathBuf,
+    printed: PathBuf,
 }
 
 impl Service {
-    /// Starts `fulmar ARGS --listen LISTEN --address-file …` and waits until it listens.
+    /// Starts `fulmar ARGS --listen LISTEN --address-file …` and waits until it serves.
     pub(crate) fn start(dir: &Path, name: &str, listen: &str, args: &[&str]) -> Self {
         let address_file = dir.join(format!("{name}.address"));
         let log = dir.join(format!("{name}.log"));
+        let printed = dir.join(format!("{name}.printed"));
         let _ = std::fs::remove_file(&address_file);
-        let mut child = fulmar()
+        let child = fulmar()
             .args(args)
             .args(["--listen", listen, "--address-file"])
             .arg(&address_file)
             .env("FULMAR_TICKET_KEYS", KEYS)
-            .stdout(Stdio::null())
+            .stdout(File::create(&printed).unwrap())
             .stderr(File::create(&log).unwrap())
-            .spawn()
-            .unwrap();
+            .spawn();
+        let mut process = Running(child.unwrap());
         let address = wait_for(&format!("{name} to listen"), || {
-            if let Some(status) = child.try_wait().unwrap() {
+            if let Some(status) = process.0.try_wait().unwrap() {
                 panic!(
                     "{name} ended with {status}: {}",
                     std::fs::read_to_string(&log).unwrap()
@@ -48,9 +75,10 @@ impl Service {
             std::fs::read_to_string(&address_file).ok()
         });
         Self {
-            child,
+            process,
             address: address.trim().to_owned(),
             log,
+            printed,
         }
     }
 
@@ -69,27 +97,40 @@ impl Service {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 
+    /// What it has printed so far.
+    pub(crate) fn printed(&self) -> String {
+        std::fs::read_to_string(&self.printed).unwrap_or_default()
+    }
+
+    /// The processor time that it has used so far, in ticks of the system.
+    pub(crate) fn ticks(&self) -> u64 {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.process.0.id())).unwrap();
+        // The name of the program comes second, in brackets, and may hold spaces.
+        let (_, fields) = stat.rsplit_once(')').unwrap();
+        let times = fields.split_whitespace().skip(11).take(2);
+        times.map(|time| time.parse::<u64>().unwrap()).sum()
+    }
+
     /// SIGKILL: no chance to put anything in order.
     pub(crate) fn kill(mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
+        self.process.0.kill().unwrap();
+        self.process.0.wait().unwrap();
     }
 
     /// SIGTERM, and how it ended.
-    pub(crate) fn terminate(mut self) -> ExitStatus {
-        let status = Command::new("kill")
-            .arg(self.child.id().to_string())
-            .status()
-            .unwrap();
-        assert!(status.success());
-        wait_for("the process to end", || self.child.try_wait().unwrap())
+    pub(crate) fn terminate(self) -> ExitStatus {
+        self.ask_to_end();
+        self.ended()
     }
-}
 
-impl Drop for Service {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+    /// SIGTERM.
+    pub(crate) fn ask_to_end(&self) {
+        self.process.signal("TERM");
+    }
+
+    /// How it ended, as soon as it has.
+    pub(crate) fn ended(mut self) -> ExitStatus {
+        self.process.ended()
     }
 }
 
@@ -144,7 +185,7 @@ impl Cluster {
     pub(crate) fn start(dir: &Path, known: usize, started: usize) -> Self {
         let mut cluster = Self {
             dir: dir.to_owned(),
-            flight_addresses: free_addresses(known),
+            flight_addresses: (0..known).map(|_| own_address()).collect(),
             catalog: None,
             planner: None,
             flight_servers: (0..known).map(|_| None).collect(),
@@ -189,10 +230,16 @@ impl Cluster {
     }
 
     pub(crate) fn start_flight_server(&mut self, server: usize) {
+        self.start_flight_server_with(server, &[]);
+    }
+
+    /// With further flags.
+    pub(crate) fn start_flight_server_with(&mut self, server: usize, flags: &[&str]) {
         let catalog = self.catalog_url();
         let name = format!("flight-server-{server}");
         let listen = self.flight_addresses[server].clone();
         let args = ["flight-server", "--catalog", &catalog];
+        let args = [&args, flags].concat();
         self.flight_servers[server] = Some(Service::start(&self.dir, &name, &listen, &args));
     }
 
@@ -210,13 +257,12 @@ impl Cluster {
     }
 }
 
-/// Addresses that were free a moment ago, all different.
-fn free_addresses(count: usize) -> Vec<String> {
-    let sockets: Vec<std::net::TcpListener> = (0..count)
-        .map(|_| std::net::TcpListener::bind("127.0.0.1:0").unwrap())
-        .collect();
-    sockets
-        .iter()
-        .map(|socket| socket.local_addr().unwrap().to_string())
-        .collect()
+/// An address that no other process takes meanwhile: the port is fixed, and the host is one of the
+/// loopback's sixteen million, told apart by the id of this process.
+fn own_address() -> String {
+    static TAKEN: AtomicU8 = AtomicU8::new(1);
+    let number = TAKEN.fetch_add(1, Ordering::Relaxed);
+    assert!(number < 255, "too many addresses for one process");
+    let [.., high, low] = std::process::id().to_be_bytes();
+    format!("127.{number}.{high}.{low}:50052")
 }

@@ -1,7 +1,7 @@
 //! The queries that must give the rows of plain DataFusion.
 
 /// Filters over every layout of `orders`; each runs as `SELECT … FROM layout WHERE filter`.
-pub(crate) const ORDERS_FILTERS: [&str; 26] = [
+pub(crate) const ORDERS_FILTERS: [&str; 29] = [
     "order_date >= DATE '2024-03-01' AND order_date < DATE '2024-03-15'",
     "order_date = DATE '2024-07-04'",
     "order_date != DATE '2024-07-04'",
@@ -14,6 +14,9 @@ pub(crate) const ORDERS_FILTERS: [&str; 26] = [
     "order_id < 10 OR order_id > 23990",
     "order_id > 5 AND order_id < 6",
     "NOT (order_id >= 100)",
+    "customer_id = 777",
+    "customer_id IN (3, 1999, 2400, -1)",
+    "customer_id = 777 OR order_id < 5",
     "amount > 500.0",
     "amount <= 5.5",
     "amount = -0.0",
@@ -31,10 +34,11 @@ pub(crate) const ORDERS_FILTERS: [&str; 26] = [
 ];
 
 /// Layouts of the same rows.
-pub(crate) const ORDERS_LAYOUTS: [&str; 6] = [
+pub(crate) const ORDERS_LAYOUTS: [&str; 7] = [
     "orders_by_month",
     "orders_sorted",
     "orders_shuffled",
+    "orders_bloom",
     "orders_paged",
     "orders_paged_dictionary",
     "orders_by_country",

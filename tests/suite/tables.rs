@@ -1,6 +1,6 @@
 //! The fixtures that most tests share, made once per test run.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use crate::plain::Plain;
@@ -9,10 +9,11 @@ use crate::plain::Plain;
 pub(crate) const ROWS: u64 = 24_000;
 
 /// Every table with its partition columns.
-pub(crate) const TABLES: [(&str, &[&str]); 8] = [
+pub(crate) const TABLES: [(&str, &[&str]); 9] = [
     ("orders_by_month", &["month"]),
     ("orders_sorted", &[]),
     ("orders_shuffled", &[]),
+    ("orders_bloom", &[]),
     ("orders_paged", &[]),
     ("orders_paged_dictionary", &[]),
     ("orders_by_country", &["country"]),
@@ -42,9 +43,21 @@ static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
         if std::fs::rename(&made, &folder).is_err() {
             assert!(folder.join("complete").exists());
         }
+        remove_those_of_other_builds(&folder);
     }
     folder
 });
+
+fn remove_those_of_other_builds(own: &Path) {
+    for entry in std::fs::read_dir(env!("CARGO_TARGET_TMPDIR")).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name.starts_with("tables-") && path != own {
+            // Another process may be removing it, too.
+            let _ = std::fs::remove_dir_all(&path);
+        }
+    }
+}
 
 /// The folder that holds them, one folder per table.
 pub(crate) fn folder() -> PathBuf {

@@ -12,7 +12,7 @@ use datafusion::parquet::arrow::ArrowWriter;
 use futures::TryStreamExt;
 
 use crate::flight::{Connection, get};
-use crate::processes::{Cluster, local, wait_for};
+use crate::processes::{Cluster, fulmar, local, wait_for};
 
 /// Rows of the table of [`orders_in_a_cluster`].
 pub(crate) const CLUSTER_ROWS: u64 = 24_000;
@@ -35,7 +35,7 @@ pub(crate) async fn orders_in_a_cluster(
     (dir, cluster)
 }
 
-/// Asks until every one of the Flight servers is offered as a first location.
+/// The Flight servers that are offered as first locations.
 async fn servers_in_use(connection: &mut Connection) -> BTreeSet<String> {
     let info = connection
         .info("SELECT order_id FROM orders")
@@ -47,6 +47,7 @@ async fn servers_in_use(connection: &mut Connection) -> BTreeSet<String> {
         .collect()
 }
 
+/// Asks until exactly these Flight servers are offered as first locations.
 async fn wait_for_servers(connection: &mut Connection, expected: &BTreeSet<String>) {
     for _ in 0..300 {
         if servers_in_use(connection).await == *expected {
@@ -309,18 +310,23 @@ async fn clients_that_read_only_one_endpoint_get_everything_through_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_process_drains_on_sigterm() {
-    let (_dir, mut cluster) = orders_in_a_cluster(1, 1).await;
-    let planner = cluster.planner.take().unwrap();
-    assert!(planner.terminate().success());
-    assert!(
-        cluster.flight_servers[0]
-            .take()
-            .unwrap()
-            .terminate()
-            .success()
-    );
-    assert!(cluster.catalog.take().unwrap().terminate().success());
+async fn the_command_line_client_goes_on_elsewhere_when_a_location_does_not_answer() {
+    let (_dir, mut cluster) = orders_in_a_cluster(1, 0).await;
+    let nobody = "grpc+tcp://127.0.0.1:1";
+    cluster.start_flight_server_with(0, &["--advertise", nobody]);
+    let location = cluster.planner_location();
+    let mut connection = Connection::open(&location).await;
+    wait_for_servers(&mut connection, &BTreeSet::from([nobody.to_owned()])).await;
+    let output = fulmar()
+        .args(["sql", "--planner", &location, "--format", "csv"])
+        .arg("SELECT order_id FROM orders")
+        .output()
+        .unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{error}");
+    let lines = output.stdout.split(|byte| *byte == b'\n');
+    let ids = lines.filter_map(|line| std::str::from_utf8(line).unwrap().parse::<u64>().ok());
+    assert_eq!(ids.collect::<BTreeSet<_>>().len() as u64, CLUSTER_ROWS);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -16,8 +16,9 @@ use crate::channel::{CONNECTION_WINDOW, KEEPALIVE_INTERVAL, KEEPALIVE_TIMEOUT, S
 /// Many clients open all endpoints of a query on one connection at once.
 const MAX_CONCURRENT_STREAMS: u32 = 4096;
 
-/// How long streams may go on after shutdown began.
-const DRAIN_LIMIT: Duration = Duration::from_secs(25);
+/// How long streams may go on after shutdown began, unless a listener is told otherwise: a little less
+/// than most supervisors wait before they kill.
+pub const DRAIN_LIMIT: Duration = Duration::from_secs(25);
 
 /// Why a service could not be served.
 #[derive(Debug, thiserror::Error)]
@@ -54,13 +55,34 @@ pub enum ServeError {
         /// Why.
         source: tonic::transport::Error,
     },
+    /// Streams went on for longer than they may after shutdown began.
+    #[error("streams on {address} did not finish within {limit:?} of shutdown and were cut")]
+    Cut {
+        /// The address.
+        address: SocketAddr,
+        /// How long they were given.
+        limit: Duration,
+    },
 }
 
 /// A socket that listens but is not yet served.
 #[derive(Debug)]
 pub struct Listener {
-    listener: TcpListener,
+    socket: TcpListener,
     address: SocketAddr,
+    drain_limit: Duration,
+    serving: Serving,
+}
+
+/// Tells when a listener has begun to be served.
+#[derive(Clone, Debug, Default)]
+pub struct Serving(CancellationToken);
+
+impl Serving {
+    /// Waits until requests are answered; for ever when the service does not come that far.
+    pub async fn begun(&self) {
+        self.0.cancelled().await;
+    }
 }
 
 impl Listener {
@@ -74,15 +96,34 @@ impl Listener {
             address: address.to_owned(),
             source,
         };
-        let listener = TcpListener::bind(address).await.map_err(error)?;
-        let bound = listener.local_addr().map_err(error)?;
+        let socket = TcpListener::bind(address).await.map_err(error)?;
+        let bound = socket.local_addr().map_err(error)?;
         if !insecure && !bound.ip().is_loopback() {
             return Err(ServeError::Exposed { address: bound });
         }
         Ok(Self {
-            listener,
+            socket,
             address: bound,
+            drain_limit: DRAIN_LIMIT,
+            serving: Serving::default(),
         })
+    }
+
+    /// With another time for streams to finish after shutdown began.
+    #[must_use]
+    pub fn with_drain_limit(mut self, limit: Duration) -> Self {
+        self.drain_limit = limit;
+        self
+    }
+
+    /// How long streams may go on after shutdown began.
+    pub fn drain_limit(&self) -> Duration {
+        self.drain_limit
+    }
+
+    /// Tells when the service on this socket has begun to answer.
+    pub fn serving(&self) -> Serving {
+        self.serving.clone()
     }
 
     /// Where it listens.
@@ -123,7 +164,7 @@ pub fn write_address_file(address: SocketAddr, path: &Path) -> Result<(), ServeE
 /// and for each name in `names`.
 ///
 /// # Errors
-/// When the transport fails.
+/// When the transport fails, or streams had to be cut because they went on for too long.
 pub async fn serve(
     listener: Listener,
     names: &[&str],
@@ -132,7 +173,12 @@ pub async fn serve(
 ) -> Result<(), ServeError> {
     use tonic_health::ServingStatus;
 
-    let address = listener.address;
+    let Listener {
+        socket,
+        address,
+        drain_limit,
+        serving,
+    } = listener;
     let (health, health_service) = tonic_health::server::health_reporter();
     for name in names.iter().chain(&[""]) {
         health
@@ -152,7 +198,7 @@ pub async fn serve(
         }
     };
     // On the sockets themselves: the server's own setting is ignored for sockets that it is given.
-    let incoming = TcpIncoming::from(listener.listener).with_nodelay(Some(true));
+    let incoming = TcpIncoming::from(socket).with_nodelay(Some(true));
     let server = Server::builder()
         .http2_keepalive_interval(Some(KEEPALIVE_INTERVAL))
         .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT))
@@ -163,13 +209,11 @@ pub async fn serve(
         .serve_with_incoming_shutdown(incoming, drain);
     let limit = async {
         shutdown.cancelled().await;
-        tokio::time::sleep(DRAIN_LIMIT).await;
+        tokio::time::sleep(drain_limit).await;
     };
+    serving.0.cancel();
     tokio::select! {
         result = server => result.map_err(|source| ServeError::Transport { address, source }),
-        () = limit => {
-            tracing::warn!(%address, "streams did not finish in time, closing them");
-            Ok(())
-        }
+        () = limit => Err(ServeError::Cut { address, limit: drain_limit }),
     }
 }

@@ -1,19 +1,14 @@
-//! Which objects of a location are data files. Only names are looked at.
-//!
-//! Names that begin with `_` or `.` are not data, nor is anything in folders of such names, except
-//! `_key=value` folders. In folders and patterns only `.parquet` and `.parq` count, unless a pattern
-//! says itself how names end. A location that is one file is taken as it is, whatever its name.
+//! Which objects of a location are data files. Only names are looked at, and what they mean is said in
+//! `store::data_files`; but a pattern may say itself how names end, and a location that is one file is
+//! taken as it is, whatever its name.
 
 use futures::TryStreamExt;
 use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStoreExt};
-use store::{Location, StoreError, version_of};
+use store::{Location, StoreError, has_data_ending, is_data_file, is_hidden, version_of};
 
 use super::glob;
 use crate::error::CatalogError;
-
-/// Endings of Parquet files, in lower case.
-const ENDINGS: [&str; 2] = [".parquet", ".parq"];
 
 /// A data file as a listing shows it.
 #[derive(Clone, Debug)]
@@ -30,7 +25,7 @@ pub(super) struct Listed {
 
 /// The data files of a location in the order of their URLs; never none.
 pub(super) async fn data_files(location: &Location) -> Result<Vec<Listed>, CatalogError> {
-    let mut files = match folder(location, location, is_data).await? {
+    let mut files = match folder(location, location, is_data_file).await? {
         found if !found.is_empty() => found,
         _ => match single_file(location).await? {
             Some(file) => vec![file],
@@ -93,7 +88,7 @@ async fn pattern(location: &Location) -> Result<Vec<Listed>, CatalogError> {
     let any_ending = glob::fixes_ending(pattern);
     let wanted = |relative: &str| {
         !is_hidden(relative)
-            && (any_ending || has_ending(relative))
+            && (any_ending || has_data_ending(relative))
             && glob::matches(pattern, relative)
     };
     folder(location, &location.at(start), wanted).await
@@ -110,57 +105,10 @@ impl Listed {
     }
 }
 
-fn is_data(relative: &str) -> bool {
-    !is_hidden(relative) && has_ending(relative)
-}
-
-fn has_ending(relative: &str) -> bool {
-    let lower = relative.to_ascii_lowercase();
-    ENDINGS.iter().any(|ending| lower.ends_with(ending))
-}
-
-fn is_hidden(relative: &str) -> bool {
-    let hidden = |name: &str| {
-        name.is_empty() || name.starts_with('.') || name.starts_with('_') && !name.contains('=')
-    };
-    let (folders, name) = relative.rsplit_once('/').unwrap_or(("", relative));
-    let in_hidden = !folders.is_empty() && folders.split('/').any(hidden);
-    in_hidden || name.is_empty() || name.starts_with(['.', '_'])
-}
-
 /// Stores have no empty folders, but file systems do, and those exist.
 fn is_local_folder(location: &Location) -> bool {
     location.url.starts_with("file://")
         && std::path::Path::new("/")
             .join(location.path.as_ref())
             .is_dir()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_decide_what_is_data() {
-        let data = [
-            "a.parquet",
-            "A.PARQ",
-            "x=1/a.parquet",
-            "_k=1/a.parquet",
-            "a b/ü%20.parquet",
-        ];
-        let not = [
-            "_a.parquet",
-            ".a.parquet",
-            "_temporary/a.parquet",
-            "x/.hidden/a.parquet",
-            "_k=1.parquet",
-            "a.csv",
-            "_SUCCESS",
-        ];
-        assert!(data.iter().all(|path| is_data(path)));
-        for path in not {
-            assert!(!is_data(path), "{path}");
-        }
-    }
 }

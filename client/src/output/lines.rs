@@ -30,10 +30,13 @@ impl CsvLines {
         writer: &mut impl Write,
     ) -> Result<(), ClientError> {
         let header = self.header.take().is_some();
-        let mut csv = arrow::csv::WriterBuilder::new()
+        // Not into the writer itself: the encoder hides what is wrong with that.
+        let mut text = Vec::new();
+        arrow::csv::WriterBuilder::new()
             .with_header(header)
-            .build(writer);
-        csv.write(&flattened(batch)?).map_err(write_error)
+            .build(&mut text)
+            .write(&flattened(batch)?)?;
+        Ok(writer.write_all(&text)?)
     }
 
     pub(crate) fn finish(&mut self, writer: &mut impl Write) -> Result<(), ClientError> {
@@ -57,11 +60,13 @@ impl JsonLines {
         batch: &RecordBatch,
         writer: &mut impl Write,
     ) -> Result<(), ClientError> {
+        let mut text = Vec::new();
         let mut json = arrow::json::WriterBuilder::new()
             .with_explicit_nulls(true)
-            .build::<_, arrow::json::writer::LineDelimited>(writer);
-        json.write(batch).map_err(write_error)?;
-        json.finish().map_err(write_error)
+            .build::<_, arrow::json::writer::LineDelimited>(&mut text);
+        json.write(batch)?;
+        json.finish()?;
+        Ok(writer.write_all(&text)?)
     }
 }
 
@@ -93,18 +98,6 @@ fn as_text(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
         formatter.value(row).try_to_string().map(Some)
     });
     Ok(Arc::new(values.collect::<Result<StringArray, _>>()?))
-}
-
-/// A reader that went away is not an error of the format.
-fn write_error(error: ArrowError) -> ClientError {
-    match error {
-        ArrowError::IoError(_, source) => ClientError::Write(source),
-        ArrowError::ExternalError(source) => match source.downcast::<std::io::Error>() {
-            Ok(source) => ClientError::Write(*source),
-            Err(source) => ClientError::Format(ArrowError::ExternalError(source)),
-        },
-        other => ClientError::Format(other),
-    }
 }
 
 #[cfg(test)]
@@ -168,5 +161,29 @@ mod tests {
             "{\"id\":1,\"name\":\"a,\\\"b\",\"share\":0.5,\"parts\":[1,null]}\n\
              {\"id\":2,\"name\":null,\"share\":null,\"parts\":null}\n"
         );
+    }
+
+    /// What `head` leaves behind.
+    struct Closed;
+
+    impl Write for Closed {
+        fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+            Err(std::io::ErrorKind::BrokenPipe.into())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_reader_that_went_away_is_told_from_every_other_failure() {
+        let csv = CsvLines::new(&batch().schema()).add(&batch(), &mut Closed);
+        let header = CsvLines::new(&batch().schema()).finish(&mut Closed);
+        let json = JsonLines.add(&batch(), &mut Closed);
+        for result in [csv, header, json] {
+            let error = result.unwrap_err();
+            assert!(error.is_broken_pipe(), "{error}");
+        }
     }
 }

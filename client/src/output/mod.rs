@@ -4,7 +4,7 @@
 mod lines;
 mod table;
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
@@ -36,6 +36,14 @@ pub struct Output {
     /// Columns of the terminal that a table must fit; cells are shortened to it. Not at all when
     /// missing.
     pub width: Option<usize>,
+}
+
+impl Output {
+    /// Whether rows are written to the terminal while others are still fetched, so that nothing else may
+    /// write there.
+    pub(crate) fn streams_to_terminal(&self) -> bool {
+        self.format != Format::Table && std::io::stdout().is_terminal()
+    }
 }
 
 /// The columns of the terminal behind stdout, if it is one.

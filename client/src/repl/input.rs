@@ -59,11 +59,13 @@ impl Input {
 
 fn backslash(text: &str) -> Command {
     let words: Vec<&str> = text.split_whitespace().collect();
+    // Quoted names may hold spaces.
+    let after = |command| text.trim_start_matches(command).trim().to_owned();
     match words.as_slice() {
         ["\\q"] => Command::Quit,
         ["\\?" | "\\h" | "\\help"] => Command::Help,
         ["\\d" | "\\dt"] => Command::Tables,
-        ["\\d", name] => Command::Columns((*name).to_owned()),
+        ["\\d", ..] => Command::Columns(after("\\d")),
         ["\\report", "on"] | ["\\report"] => Command::Report(true),
         ["\\report", "off"] => Command::Report(false),
         _ => Command::Unknown(text.to_owned()),
@@ -168,6 +170,10 @@ mod tests {
             ("exit", Command::Quit),
             ("\\d", Command::Tables),
             (" \\d orders; ", Command::Columns("orders".to_owned())),
+            (
+                "\\d main.\"My Table\"",
+                Command::Columns("main.\"My Table\"".to_owned()),
+            ),
             ("\\report on", Command::Report(true)),
             ("\\report off", Command::Report(false)),
             ("\\?", Command::Help),

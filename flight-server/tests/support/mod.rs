@@ -66,6 +66,14 @@ impl Server {
 
     pub(crate) async fn start_with(catalog: Option<String>, tickets: TicketLimits) -> Self {
         let listener = Listener::bind("127.0.0.1:0", false).await.unwrap();
+        Self::start_on(listener, catalog, tickets)
+    }
+
+    pub(crate) fn start_on(
+        listener: Listener,
+        catalog: Option<String>,
+        tickets: TicketLimits,
+    ) -> Self {
         let location = listener.location();
         let shutdown = CancellationToken::new();
         let config = FlightServerConfig {
