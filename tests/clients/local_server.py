@@ -1,4 +1,4 @@
-"""One `fulmar local` for the length of a `with` block. Used by the client tests and by the benchmark.
+"""One `fulmar local` for the length of a `with` block. Used by the client tests and by the benchmarks.
 
 It owns the process: a bounded wait for its address, and its end by its own pid. It must not know what is asked of it.
 """
@@ -15,8 +15,9 @@ STOP_SECONDS = 20
 class LocalServer:
     """`fulmar local` over a folder of tables or a bucket prefix, on a free port of the loopback."""
 
-    def __init__(self, binary, data, state):
+    def __init__(self, binary, data, state, flags=(), environment=None):
         self.binary, self.data, self.state = str(binary), data, pathlib.Path(state)
+        self.flags, self.environment = flags, environment
         self.host = self.port = self.child = None
 
     @property
@@ -31,8 +32,9 @@ class LocalServer:
         self.log = open(self.state / "log", "w")
         flags = ["--data", str(self.data), "--state", self.state / "catalog", "--listen", "127.0.0.1:0"]
         self.child = subprocess.Popen(
-            [self.binary, "local", *flags, "--address-file", address_file], stdout=self.log, stderr=subprocess.STDOUT
-        )
+            [self.binary, "local", *flags, "--address-file", address_file, *self.flags],
+            env=self.environment, stdout=self.log, stderr=subprocess.STDOUT,
+        )  # fmt: skip
         try:
             self._wait_for(address_file)
         except BaseException:
