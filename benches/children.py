@@ -34,7 +34,7 @@ def ask(command, seconds, env=None):
     try:
         out, err = child.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
-        raise Failure(f"no answer in {seconds:.0f} s") from None
+        raise Failure(f"no answer in {seconds:g} s") from None
     finally:
         if child.poll() is None:
             os.killpg(child.pid, signal.SIGKILL)
@@ -66,7 +66,7 @@ class Server:
             if answer := ready():
                 return answer
             time.sleep(POLL_SECONDS)
-        raise Failure(f"not ready in {seconds:.0f} s: {self.last_words()}")
+        raise Failure(f"not ready in {seconds:g} s: {self.last_words()}")
 
     def last_words(self):
         """The last line that it printed."""

@@ -14,7 +14,6 @@ import tempfile
 import time
 
 from .clients import LocalServer
-from .failure import Failure
 from .machine import machine
 from .scan.answers import answer, must_agree
 from .scan.peers import comparisons
@@ -25,7 +24,6 @@ FORTNIGHT = queries(0, 0)["fortnight_month"]
 
 
 def add_flags(parser):
-    parser.add_argument("--fulmar", type=pathlib.Path, required=True, metavar="BINARY", help="the release binary")
     parser.add_argument(
         "--fixtures", type=pathlib.Path, required=True, metavar="DIR", help="a sub-folder per table of orders"
     )
@@ -33,8 +31,6 @@ def add_flags(parser):
 
 
 def run(flags):
-    if flags.reps < 1:
-        raise Failure("--reps must be at least 1")
     folders = sorted(path for path in flags.fixtures.iterdir() if path.is_dir() and not path.name.startswith("."))
     print(f"{FORTNIGHT.sql()}\n{flags.reps} repetitions over local files, {machine()}")
     with tempfile.TemporaryDirectory() as state, LocalServer(flags.fulmar, flags.fixtures, state) as server:

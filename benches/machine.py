@@ -14,6 +14,14 @@ def machine():
     return f"{os.cpu_count()} cores, {memory:.0f} GiB of memory, {platform.system()} {platform.machine()}"
 
 
+def busy():
+    """Why times of now are worth little, or nothing."""
+    load = os.getloadavg()[0]
+    if load > os.cpu_count() / 2:
+        return f"the machine is busy (load {load:.1f} on {os.cpu_count()} cores): times will be too long"
+    return None
+
+
 def fulmar_version(binary):
     """What the binary says of itself, such as `0.1.0`."""
     return said(binary, "--version").split()[-1]

@@ -18,6 +18,6 @@ def deliver(out, heading, section):
 
 
 def add_out_flag(parser):
-    """The flag that says where."""
+    """The flag that says where a report goes."""
     text = "the file whose section is replaced; without it the report is printed"
     parser.add_argument("--out", metavar="FILE", help=text)

@@ -19,7 +19,6 @@ CLIENT_SECONDS = 300
 
 
 def add_flags(parser):
-    parser.add_argument("--fulmar", type=pathlib.Path, required=True, metavar="BINARY", help="the release binary")
     parser.add_argument("--tpch", type=pathlib.Path, required=True, metavar="DIR", help="where lineitem is, or is made")
     parser.add_argument("--peers", type=pathlib.Path, metavar="DIR", help="the folder of programs with sail and roapi")
     parser.add_argument("--reps", type=int, default=3, help="repetitions of the full scan [default: 3]")
@@ -31,8 +30,6 @@ def add_flags(parser):
 
 
 def run(flags):
-    if flags.reps < 1:
-        raise Failure("--reps must be at least 1")
     names, skipped = usable(flags)
     for reason in skipped:
         say(f"skipping {reason}")

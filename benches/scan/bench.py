@@ -32,7 +32,6 @@ ORDERS = ["orders_by_month", "orders_sorted", "orders_paged", "orders_shuffled",
 
 
 def add_flags(parser):
-    parser.add_argument("--fulmar", type=pathlib.Path, required=True, metavar="BINARY", help="the release binary")
     parser.add_argument(
         "--fixtures", type=pathlib.Path, required=True, metavar="DIR", help="a sub-folder per table of orders"
     )
@@ -45,8 +44,6 @@ def add_flags(parser):
 
 
 def run(flags):
-    if flags.reps < 1:
-        raise Failure("--reps must be at least 1")
     skipped = []
     found, wanted = find_tables(flags, skipped)
     order_id, customer_id, rows = tables.values(found["orders_sorted"])

@@ -11,10 +11,11 @@ request and 80 MB/s per connection; {near}: neither. Requests, MB and depth are 
 of dependent round trips: the longest chain of requests of which each starts after the one before it ended. Times are
 seconds, medians of {reps}, with engines taking turns; the answers of all engines agreed.
 
-Fulmar's time runs from the connecting of an ADBC client to the whole result as Arrow: planning, tickets, gRPC, scan.
-Its services start cold for every run, on a catalog that has seen the files before, which is how it is deployed: it
-knows their names and bounds. The other engines are libraries that start from a path, so their time has no network
-between client and engine, but it has the listing or the look at the file. DataFusion runs with filter pushdown on.
+The clock starts when an engine's library is loaded and ends with the whole result as Arrow. For Fulmar that is from the
+connecting of an ADBC client: planning, tickets, gRPC, scan. Its services start cold for every run, on a catalog that
+has seen the files before, which is how it is deployed: it knows their names and bounds. The other engines are libraries
+that start from a path, so their time has no network between client and engine, but it has the listing or the look at
+the file. DataFusion runs with filter pushdown on.
 
 Ratios are Fulmar's number divided by that of the best other engine: below 1, Fulmar needs less."""
 

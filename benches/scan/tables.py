@@ -36,9 +36,14 @@ def find(fixtures, names):
 
 
 def values(table):
-    """An order_id and a customer_id from the middle of a table of orders, and its number of rows."""
+    """An order_id, a customer_id and the number of rows of a table of orders: an order that lies in the second half,
+    and a customer with as many orders as customers have on average."""
+    import pyarrow.compute as pc
     import pyarrow.dataset as ds
 
     rows = ds.dataset(table.folder, format="parquet").to_table(columns=["order_id", "customer_id"])
-    order, customer = int(rows.num_rows * 0.617), int(rows.num_rows * 0.42)
-    return rows["order_id"][order].as_py(), rows["customer_id"][customer].as_py(), rows.num_rows
+    order = rows["order_id"][int(rows.num_rows * 0.617)].as_py()
+    customers, orders = rows["customer_id"].value_counts().flatten()
+    distance = pc.abs(pc.subtract(orders, round(rows.num_rows / len(customers))))
+    typical = customers.filter(pc.equal(distance, pc.min(distance)))
+    return order, pc.min(typical).as_py(), rows.num_rows
