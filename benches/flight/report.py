@@ -43,11 +43,11 @@ def line(label, result, row_bytes, bare):
         return [label, f"failed: {result['failed']}", *[""] * (len(HEADS) - 2)]
     seconds = statistics.median(result["seconds"])
     rows = result["rows"] / seconds
-    size = rows * (row_bytes or result["bytes"] / result["rows"]) / MB
+    size = f"{rows * row_bytes / MB:.0f}" if row_bytes else "-"
     to_bare = f"{statistics.median(bare['seconds']) / seconds:.2f}" if "seconds" in bare else "-"
     memory = [f"{result['peak'] / MB:.0f}", f"{(result['peak'] - result['idle']) / MB:.0f}"]
     small = [percentiles(result.get(name)) for name in SMALL]
-    return [label, f"{seconds:.2f}", f"{rows:,.0f}", f"{size:.0f}", to_bare, *memory, *small]
+    return [label, f"{seconds:.2f}", f"{rows:,.0f}", size, to_bare, *memory, *small]
 
 
 def percentiles(times):
