@@ -9,6 +9,7 @@ use ::local::{LocalConfig, Running, demo, start};
 
 use crate::flags::{ListenFlags, host_port};
 use crate::shutdown;
+use store::StoreProfile;
 
 /// Flags of the demo.
 #[derive(Debug, clap::Args)]
@@ -75,6 +76,7 @@ async fn set_up(args: &Args) -> anyhow::Result<Running> {
         flight_servers: FLIGHT_SERVERS,
         endpoints: None,
         advertise: None,
+        store: StoreProfile::BALANCED,
     };
     let narrator = Narrator::default();
     Ok(start(config, &|event| narrator.tell(&event)).await?)

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::builder::FalseyValueParser;
 use clap::{Args, ValueEnum};
+use store::StoreProfile;
 use wire::TicketKeys;
 use wire::serve::{Listener, Serving};
 
@@ -114,6 +115,26 @@ impl KeyFlags {
         let text = self.ticket_keys.as_deref().unwrap_or_default();
         let keys = TicketKeys::parse(text);
         Ok(keys.map_err(|error| FlagError::new("--ticket-keys", error.to_string()))?)
+    }
+}
+
+/// How object stores are read.
+#[derive(Debug, Args)]
+pub(crate) struct StoreFlags {
+    /// What reading an object store should save: `balanced` few requests and little waiting, `bytes` the
+    /// bytes
+    #[arg(
+        long, env = "FULMAR_STORE_PROFILE", value_name = "NAME", default_value = "balanced",
+        value_parser = clap::builder::PossibleValuesParser::new(StoreProfile::NAMES)
+    )]
+    store_profile: String,
+}
+
+impl StoreFlags {
+    /// The profile of this name.
+    pub(crate) fn profile(&self) -> StoreProfile {
+        // The parser let no other name through.
+        StoreProfile::named(&self.store_profile).unwrap_or(StoreProfile::BALANCED)
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ::flight_server::FlightServerConfig;
 
-use crate::flags::{KeyFlags, ListenFlags, advertised, byte_size, host_port, location};
+use crate::flags::{KeyFlags, ListenFlags, StoreFlags, advertised, byte_size, host_port, location};
 use crate::shutdown;
 
 /// Flags of a Flight server.
@@ -56,6 +56,8 @@ pub(crate) struct Args {
         value_parser = byte_size
     )]
     memory_limit: usize,
+    #[command(flatten)]
+    store: StoreFlags,
 }
 
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
@@ -70,6 +72,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     config.tickets.waiting = args.max_waiting_tickets;
     config.tickets.wait = args.ticket_wait;
     config.scan.bytes_in_flight = u64::try_from(args.memory_limit)?;
+    config.store = args.store.profile();
     let service = ::flight_server::serve(config, shutdown);
     args.announce.run(served, service).await
 }

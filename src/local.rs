@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use ::local::narrate::Narrator;
 use ::local::{LocalConfig, start};
 
-use crate::flags::{Endpoints, ListenFlags, advertised, host_port};
+use crate::flags::{Endpoints, ListenFlags, StoreFlags, advertised, host_port};
 use crate::shutdown;
 
 /// Flags of the local services.
@@ -42,6 +42,8 @@ pub(crate) struct Args {
     /// [default: the connection on which the client asked]
     #[arg(long, env = "FULMAR_ADVERTISE", value_name = "LOCATION", value_parser = advertised)]
     advertise: Option<String>,
+    #[command(flatten)]
+    store: StoreFlags,
 }
 
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
@@ -53,6 +55,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         flight_servers: args.flight_servers,
         endpoints: args.endpoints.map(Into::into),
         advertise: args.advertise,
+        store: args.store.profile(),
     };
     let narrator = Narrator::default();
     let tell = |event| narrator.tell(&event);

@@ -26,19 +26,13 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(end) => return end,
     };
-<<<<<<< HEAD
     let began = logging::start(&cli.logging, cli.command.default_log()).and_then(|()| runtime());
-    let ended = began.and_then(|runtime| runtime.block_on(run(cli.command)));
-=======
-    let began = logging::start(&cli.logging, cli.command.default_log())
-        .and_then(|()| Ok(tokio::runtime::Runtime::new()?));
     let ended = began.and_then(|runtime| {
         let ended = runtime.block_on(run(cli.command));
         // What a thread still computes, nobody waits for any more.
         runtime.shutdown_background();
         ended
     });
->>>>>>> fix-c
     match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use store::StoreProfile;
 use wire::TicketKeys;
 use wire::serve::Listener;
 
@@ -21,6 +22,8 @@ pub struct FlightServerConfig {
     pub tickets: TicketLimits,
     /// How much a scan may read and hold.
     pub scan: scan::Limits,
+    /// How object stores are read.
+    pub store: StoreProfile,
 }
 
 impl FlightServerConfig {
@@ -33,6 +36,7 @@ impl FlightServerConfig {
             advertise: None,
             tickets: TicketLimits::default(),
             scan: scan::Limits::default(),
+            store: StoreProfile::BALANCED,
         }
     }
 }

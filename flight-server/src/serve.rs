@@ -38,11 +38,12 @@ pub async fn serve(
     let address = config.listener.address();
     let location = config.advertise.unwrap_or_else(|| own_location(address));
     let running = TaskTracker::new();
+    let stores = Stores::from_env().with_remote_profile(config.store);
     let service = ScanService {
         keys: config.keys,
         gate: Gate::new(config.tickets),
         shared: Arc::new(Shared {
-            opener: Opener::new(Scanner::new(Stores::from_env(), config.scan)),
+            opener: Opener::new(Scanner::new(stores, config.scan)),
             reports,
             name: match location.as_str() {
                 "" => format!("grpc+tcp://{address}"),

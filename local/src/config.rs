@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use planner::EndpointMode;
+use store::StoreProfile;
 use wire::serve::Listener;
 
 /// How all services are set up in one process.
@@ -23,6 +24,8 @@ pub struct LocalConfig {
     pub endpoints: Option<EndpointMode>,
     /// The location under which clients reach the planner.
     pub advertise: Option<String>,
+    /// How object stores are read.
+    pub store: StoreProfile,
 }
 
 /// What happens while tables are registered.

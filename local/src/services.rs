@@ -7,6 +7,7 @@ use std::time::Duration;
 use catalog::{CatalogConfig, LogLimits};
 use flight_server::FlightServerConfig;
 use planner::{EndpointMode, PlannerConfig};
+use store::StoreProfile;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use wire::channel::{MAX_MESSAGE_BYTES, connect_lazy};
@@ -58,7 +59,11 @@ pub async fn start(
     let mut front = Services::new(drain_limit);
     let mut servers = Vec::new();
     for _ in 0..config.flight_servers.get() {
-        servers.push(front.flight_server(&catalog_url, &keys).await?);
+        servers.push(
+            front
+                .flight_server(&catalog_url, &keys, config.store)
+                .await?,
+        );
     }
     let endpoints = config.endpoints.unwrap_or_else(|| reach(&config.listener));
     let address = config.listener.address();
@@ -153,11 +158,13 @@ impl Services {
         &mut self,
         catalog: &str,
         keys: &wire::TicketKeys,
+        store: StoreProfile,
     ) -> Result<String, LocalError> {
         let listener = self.listener().await?;
         let url = format!("http://{}", listener.address());
         let mut config = FlightServerConfig::new(listener, keys.clone());
         config.catalog = Some(catalog.to_owned());
+        config.store = store;
         let served = flight_server::serve(config, self.shutdown.clone());
         self.spawn("flight server", served);
         Ok(url)

@@ -28,6 +28,7 @@ async fn begin(folder: &Path) -> Result<Started, LocalError> {
 
 async fn begin_over(data: &Path) -> Result<Started, LocalError> {
     let config = LocalConfig {
+        store: store::StoreProfile::BALANCED,
         data: data.display().to_string(),
         state: None,
         listener: Listener::bind("127.0.0.1:0", false).await?,

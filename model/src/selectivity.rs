@@ -131,8 +131,8 @@ fn as_float(count: u64) -> f64 {
 mod tests {
     use super::*;
     use crate::bounds::Bound;
-    use crate::interval::ValueSet;
     use crate::schema::FieldId;
+    use crate::value_set::ValueSet;
 
     fn bounds(lower: Datum, upper: Datum) -> ColumnBounds {
         ColumnBounds {
@@ -189,7 +189,7 @@ mod tests {
             ),
             (
                 expected(
-                    ValueSet::except([Datum::Int(3)]),
+                    ValueSet::except([Datum::Int(3)]).unwrap(),
                     bounds(Datum::Int(0), Datum::Int(9)),
                 ),
                 0.9,

@@ -22,6 +22,10 @@ use crate::task_file::{FilePlan, FileStages};
 /// Bytes that a decoded batch should not exceed by much.
 pub(crate) const BATCH_BYTES: u64 = 8 * 1024 * 1024;
 
+/// No single row is decoded that is larger, as far as the footer tells: a few kilobytes may unpack to
+/// gigabytes.
+const ROW_BYTES: u64 = 256 * 1024 * 1024;
+
 /// Rows that wait for later stages are let on when they hold this much memory.
 const KEPT_BYTES: usize = 32 * 1024 * 1024;
 
@@ -256,7 +260,7 @@ impl Decoding {
         };
         let path = self.plan.file.path();
         let bytes = self.row_group_bytes(layout)?;
-        let batch_rows = self.batch_rows.min(self.rows_of_a_batch(layout));
+        let batch_rows = self.batch_rows.min(self.rows_of_a_batch(layout)?);
         Ok(Decoder::new(path, levels, &bytes, rows, batch_rows)?)
     }
 
@@ -286,7 +290,7 @@ impl Decoding {
     }
 
     /// Rows of about [`BATCH_BYTES`], by the sizes in the footer.
-    fn rows_of_a_batch(&self, layout: &Layout) -> usize {
+    fn rows_of_a_batch(&self, layout: &Layout) -> Result<usize, StoreError> {
         let file = &self.plan.file;
         let chunks = layout
             .leaves
@@ -299,7 +303,16 @@ impl Decoding {
             .checked_div(file.rows(self.read.row_group))
             .unwrap_or_default()
             .max(1);
-        usize::try_from((BATCH_BYTES / bytes_of_a_row).max(1)).unwrap_or(usize::MAX)
+        if bytes_of_a_row > ROW_BYTES {
+            return Err(StoreError::Unsupported {
+                path: file.path().to_owned(),
+                reason: format!(
+                    "a row of row group {} has about {bytes_of_a_row} bytes, at most {ROW_BYTES} are decoded",
+                    self.read.row_group
+                ),
+            });
+        }
+        Ok(usize::try_from((BATCH_BYTES / bytes_of_a_row).max(1)).unwrap_or(usize::MAX))
     }
 }
 

@@ -11,7 +11,9 @@ use parquet::column::page::{Page, PageReader};
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::serialized_reader::SerializedPageReader;
 
-use crate::footer::{guarded, span};
+use crate::footer::span;
+use crate::guard::guarded;
+use crate::thrift::check_page_header;
 use crate::value::{Raw, datum};
 
 /// Where the dictionary page of a chunk lies whose every data page is known to be encoded with it.
@@ -49,11 +51,12 @@ pub fn dictionary_values(
     chunk: &ColumnChunkMetaData,
     file_type: &DataType,
 ) -> Option<Vec<Datum>> {
+    check_page_header(bytes).ok()?;
     let page = guarded("", || {
         let reader = SerializedPageReader::new(Arc::new(bytes.clone()), &at_start(chunk)?, 0, None);
         reader?.get_next_page()
     });
-    match page.ok()?.ok()?? {
+    match page.ok()?? {
         Page::DictionaryPage {
             buf, num_values, ..
         } => plain(&buf, num_values, chunk, file_type),

@@ -60,6 +60,15 @@ pub struct Footer {
 }
 
 impl Footer {
+    /// The file's rows, as its row groups have them: old writers leave the count of the whole file at
+    /// zero.
+    pub fn rows(&self) -> u64 {
+        let row_groups = self.metadata.row_groups().iter();
+        row_groups
+            .map(|group| group.num_rows().unsigned_abs())
+            .sum()
+    }
+
     /// The same without the bytes it came from, to be kept for long.
     #[must_use]
     pub fn without_tail(&self) -> Self {

@@ -3,10 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
 use parquet::arrow::parquet_to_arrow_schema;
+use parquet::basic::Type as Physical;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaData;
+use parquet::schema::types::Type;
 
 use crate::error::StoreError;
 use crate::guard::guarded;
@@ -31,7 +33,25 @@ pub fn arrow_schema(path: &str, metadata: &ParquetMetaData) -> Result<SchemaRef,
             reason: error.to_string(),
         }
     })?;
-    Ok(Arc::new(Schema::new(plain_fields(schema.fields()))))
+    let fields = plain_fields(schema.fields());
+    let root = file.schema_descr().root_schema().get_fields().iter();
+    let fields = fields.iter().map(|field| {
+        let column = root.clone().find(|column| column.name() == field.name());
+        match column {
+            Some(column) if is_int96(column) => Arc::new(Field::new(
+                field.name(),
+                // Years far beyond the 584 that 64 bits of nanoseconds hold are common in such columns.
+                DataType::Timestamp(TimeUnit::Microsecond, None),
+                field.is_nullable(),
+            )),
+            _ => Arc::clone(field),
+        }
+    });
+    Ok(Arc::new(Schema::new(fields.collect::<Fields>())))
+}
+
+fn is_int96(column: &Type) -> bool {
+    column.is_primitive() && column.get_physical_type() == Physical::INT96
 }
 
 fn plain_fields(fields: &Fields) -> Fields {

@@ -1,4 +1,4 @@
-"""One `fulmar local` for the length of a `with` block. Used by the client tests and by the benchmark.
+"""One `fulmar local` for the length of a `with` block. Used by the client tests and by the benchmarks.
 
 It owns the process: a bounded wait for its address, and its end by its own pid. It must not know what is asked of it.
 """
@@ -22,8 +22,9 @@ def own_environment():
 class LocalServer:
     """`fulmar local` over a folder of tables or a bucket prefix, on a free port of the loopback."""
 
-    def __init__(self, binary, data, state):
+    def __init__(self, binary, data, state, flags=(), environment=None):
         self.binary, self.data, self.state = str(binary), data, pathlib.Path(state)
+        self.flags, self.environment = flags, environment
         self.host = self.port = self.child = None
 
     @property
@@ -37,8 +38,9 @@ class LocalServer:
         address_file.unlink(missing_ok=True)
         self.log = open(self.state / "log", "w")
         flags = ["--data", str(self.data), "--state", self.state / "catalog", "--listen", "127.0.0.1:0"]
-        words = [self.binary, "local", *flags, "--address-file", address_file]
-        self.child = subprocess.Popen(words, stdout=self.log, stderr=subprocess.STDOUT, env=own_environment())
+        words = [self.binary, "local", *flags, "--address-file", address_file, *self.flags]
+        environment = own_environment() if self.environment is None else self.environment
+        self.child = subprocess.Popen(words, stdout=self.log, stderr=subprocess.STDOUT, env=environment)
         try:
             self._wait_for(address_file)
         except BaseException as failure:

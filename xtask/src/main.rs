@@ -14,7 +14,7 @@ mod venv;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand};
 
 use crate::paths::Paths;
 
@@ -41,21 +41,18 @@ enum Command {
         no_clients: bool,
     },
     /// Measures the release binary against other engines; not a test.
-    Bench {
-        what: Benchmark,
-        /// Rows of each fixture.
-        #[arg(long, default_value_t = 2_000_000)]
-        rows: u64,
-        /// Repetitions of each engine, interleaved.
-        #[arg(long, default_value_t = 7)]
-        reps: u32,
-    },
+    #[command(subcommand)]
+    Bench(Benchmark),
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
+#[derive(Debug, Subcommand)]
 enum Benchmark {
-    /// The fortnight query on Fulmar, `DataFusion`, `DuckDB` and pyarrow.
-    Scan,
+    /// Thirteen queries over an object store that counts: requests, bytes, round trips, time.
+    Scan(bench::Scan),
+    /// Flight servers: throughput and memory of a full scan, latency of small statements.
+    Flight(bench::Flight),
+    /// The fortnight over local files, everything warm.
+    Local(bench::Local),
 }
 
 fn main() -> ExitCode {
@@ -70,14 +67,12 @@ fn main() -> ExitCode {
 
 fn dispatch(command: &Command) -> anyhow::Result<()> {
     let paths = Paths::find()?;
-    match *command {
+    match command {
         Command::Codegen { check: true } => codegen::check(&paths.root),
         Command::Codegen { check: false } => codegen::write(&paths.root),
         Command::Test { no_clients } => suite::test(&paths, !no_clients),
-        Command::Bench {
-            what: Benchmark::Scan,
-            rows,
-            reps,
-        } => bench::scan(&paths, rows, reps),
+        Command::Bench(Benchmark::Scan(flags)) => bench::scan(&paths, flags),
+        Command::Bench(Benchmark::Flight(flags)) => bench::flight(&paths, flags),
+        Command::Bench(Benchmark::Local(flags)) => bench::local(&paths, flags),
     }
 }

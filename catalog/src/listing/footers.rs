@@ -65,13 +65,12 @@ async fn read_one(file: Listed) -> Result<FileFacts, CatalogError> {
     let schema = arrow_schema(path, metadata)?;
     let own = TableSchema::numbered(&schema);
     let columns = match_columns(path, metadata, &own, ColumnMapping::ByName)?;
-    let rows = metadata.file_metadata().num_rows();
     Ok(FileFacts {
         file: DataFile {
             path: path.to_owned(),
             size: footer.size,
             version: Some(file.version),
-            record_count: u64::try_from(rows).ok(),
+            record_count: Some(footer.rows()),
             footer_length: Some(footer.footer_length),
             page_index: footer.page_index,
         },

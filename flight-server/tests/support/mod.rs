@@ -77,6 +77,7 @@ impl Server {
         let location = listener.location();
         let shutdown = CancellationToken::new();
         let config = FlightServerConfig {
+            store: store::StoreProfile::BALANCED,
             listener,
             catalog,
             keys: keys(KEY),
