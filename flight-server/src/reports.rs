@@ -166,6 +166,7 @@ mod tests {
     #[tokio::test]
     async fn reports_beyond_those_that_may_wait_are_counted() {
         let report = ScanReport {
+            tasks_left_out: 0,
             query_id: QueryId("query".to_owned()),
             ticket_id: TicketId("ticket".to_owned()),
             table: TableName::main("orders"),

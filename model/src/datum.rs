@@ -9,7 +9,8 @@ use arrow_schema::TimeUnit;
 /// One non-null value of a column, a literal of a predicate or a bound.
 ///
 /// Values of one variant have a total order which is the order of DataFusion's row filter: floats
-/// follow IEEE 754 `totalOrder` (`-NaN < -inf … -0.0 < +0.0 … +inf < NaN`), strings and binary follow
+/// follow IEEE 754 `totalOrder` (`-NaN < -inf … -0.0 < +0.0 … +inf < NaN`; the filter takes the zeros for
+/// one value, and so do [`crate::Interval`]s), strings and binary follow
 /// their bytes. Different variants do not compare.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Datum {

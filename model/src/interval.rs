@@ -55,8 +55,14 @@ impl Interval {
         (!interval.is_empty()).then_some(interval)
     }
 
-    /// Just one value.
+    /// Just one value; of a zero, both zeros.
     pub fn point(value: Datum) -> Self {
+        if let Datum::Float(0.0) = value {
+            return Self {
+                lower: End::Inclusive(Datum::Float(-0.0)),
+                upper: End::Inclusive(Datum::Float(0.0)),
+            };
+        }
         Self {
             lower: End::Inclusive(value.clone()),
             upper: End::Inclusive(value),
@@ -220,6 +226,9 @@ fn covers_end(end: &End, limit: Option<&Datum>, inside: Ordering) -> bool {
 
 fn count_up(lower: End) -> Option<End> {
     match lower {
+        // Comparisons take the two zeros for one value.
+        End::Inclusive(Datum::Float(0.0)) => Some(End::Inclusive(Datum::Float(-0.0))),
+        End::Exclusive(Datum::Float(0.0)) => Some(End::Exclusive(Datum::Float(0.0))),
         End::Exclusive(value) if counts(&value) => value.successor().map(End::Inclusive),
         end => Some(end),
     }
@@ -227,6 +236,8 @@ fn count_up(lower: End) -> Option<End> {
 
 fn count_down(upper: End) -> Option<End> {
     match upper {
+        End::Inclusive(Datum::Float(0.0)) => Some(End::Inclusive(Datum::Float(0.0))),
+        End::Exclusive(Datum::Float(0.0)) => Some(End::Exclusive(Datum::Float(-0.0))),
         End::Exclusive(value) if counts(&value) => value.predecessor().map(End::Inclusive),
         end => Some(end),
     }

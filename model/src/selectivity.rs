@@ -71,8 +71,8 @@ fn share(interval: &Interval, bounds: &ColumnBounds) -> f64 {
     let between = lower.zip(upper).and_then(|(lower, upper)| {
         let step = step(lower);
         let (lower, upper) = (number(lower)?, number(upper)?);
-        let from = end(interval.lower())?.map_or(lower, |from| from.max(lower));
-        let to = end(interval.upper())?.map_or(upper, |to| to.min(upper));
+        let from = end(interval.lower(), lower)?.max(lower);
+        let to = end(interval.upper(), upper)?.min(upper);
         let whole = upper - lower + step;
         (whole > 0.0).then(|| ((to - from + step) / whole).clamp(0.0, 1.0))
     });
@@ -83,11 +83,11 @@ fn share(interval: &Interval, bounds: &ColumnBounds) -> f64 {
     }
 }
 
-/// The end as a number: `None` when it is none, `Some(None)` when the side is open.
-fn end(end: &End) -> Option<Option<f64>> {
+/// The end as a number, or `open` when the side is; `None` when the end is none.
+fn end(end: &End, open: f64) -> Option<f64> {
     match end {
-        End::Unbounded => Some(None),
-        End::Inclusive(value) | End::Exclusive(value) => number(value).map(Some),
+        End::Unbounded => Some(open),
+        End::Inclusive(value) | End::Exclusive(value) => number(value),
     }
 }
 

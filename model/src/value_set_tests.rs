@@ -170,3 +170,22 @@ fn values_of_another_kind_are_neither_ruled_out_nor_sure() {
     assert_eq!(ValueSet::except([Datum::Int(3), date]), None);
     assert_eq!(mixed.hull(), ValueSet::everything());
 }
+
+#[test]
+fn the_two_zeros_are_one_value() {
+    let set = |lower, upper| ValueSet::of(Interval::new(lower, upper));
+    let zeros = [Datum::Float(-0.0), Datum::Float(0.0)];
+    for zero in &zeros {
+        let at_least = set(End::Inclusive(zero.clone()), End::Unbounded);
+        let at_most = set(End::Unbounded, End::Inclusive(zero.clone()));
+        let above = set(End::Exclusive(zero.clone()), End::Unbounded);
+        let below = set(End::Unbounded, End::Exclusive(zero.clone()));
+        let only = ValueSet::points([zero.clone()]);
+        for other in &zeros {
+            let holds = |set: &ValueSet| set.surely_covers(Some(other), Some(other));
+            assert!(holds(&at_least) && holds(&at_most) && holds(&only));
+            assert!(holds(&at_least.intersect(&at_most).unwrap()));
+            assert!(!holds(&above) && !holds(&below));
+        }
+    }
+}

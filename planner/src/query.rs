@@ -196,6 +196,7 @@ mod tests {
             skips: Vec::new(),
         };
         ScanReport {
+            tasks_left_out: 0,
             query_id: QueryId("q".to_owned()),
             ticket_id: TicketId("t".to_owned()),
             table: TableName::main("t"),

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use datafusion::logical_expr::Operator;
+use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{
     BinaryExpr, Column, InListExpr, IsNotNullExpr, IsNullExpr, LikeExpr, Literal, NotExpr,
 };
 use datafusion::physical_expr::utils::{collect_columns, split_conjunction};
-use datafusion::physical_expr::{PhysicalExpr, conjunction};
+
+type Exprs = Vec<Arc<dyn PhysicalExpr>>;
 
 /// Conjuncts that test the same columns.
 #[derive(Clone, Debug)]
@@ -33,27 +35,23 @@ impl Filter {
         let (movable, last): (Vec<_>, Vec<_>) = conjuncts
             .into_iter()
             .partition(|conjunct| cannot_fail(conjunct));
+        let mut groups: Vec<(Vec<usize>, Exprs)> = Vec::new();
         for conjunct in movable {
             let columns = columns(conjunct);
-            match parts
-                .movable
-                .iter_mut()
-                .find(|part| part.columns == columns)
-            {
-                Some(part) => part.filter = both(&part.filter, conjunct),
-                None => parts.movable.push(Conjuncts {
-                    filter: Arc::clone(conjunct),
-                    columns,
-                }),
+            match groups.iter_mut().find(|(known, _)| *known == columns) {
+                Some((_, group)) => group.push(Arc::clone(conjunct)),
+                None => groups.push((columns, vec![Arc::clone(conjunct)])),
             }
         }
-        if !last.is_empty() {
-            let filter = conjunction(last.into_iter().cloned());
-            parts.last = Some(Conjuncts {
-                columns: columns(&filter),
-                filter,
-            });
-        }
+        let group = |(columns, group)| {
+            let filter = all_of(group)?;
+            Some(Conjuncts { filter, columns })
+        };
+        parts.movable = groups.into_iter().filter_map(group).collect();
+        parts.last = all_of(last.into_iter().cloned().collect()).map(|filter| Conjuncts {
+            columns: columns(&filter),
+            filter,
+        });
         parts
     }
 
@@ -110,29 +108,51 @@ fn columns(expr: &Arc<dyn PhysicalExpr>) -> Vec<usize> {
     columns
 }
 
-fn both(a: &Arc<dyn PhysicalExpr>, b: &Arc<dyn PhysicalExpr>) -> Arc<dyn PhysicalExpr> {
+/// All of the conjuncts, as a tree that is as flat as it can be: it is evaluated with a call for each
+/// level. `None` when there are none.
+pub(crate) fn all_of(mut parts: Exprs) -> Option<Arc<dyn PhysicalExpr>> {
+    while parts.len() > 1 {
+        let pairs = parts.chunks(2).filter_map(|pair| match pair {
+            [a, b] => Some(and(a, b)),
+            rest => rest.first().cloned(),
+        });
+        parts = pairs.collect();
+    }
+    parts.pop()
+}
+
+fn and(a: &Arc<dyn PhysicalExpr>, b: &Arc<dyn PhysicalExpr>) -> Arc<dyn PhysicalExpr> {
     Arc::new(BinaryExpr::new(Arc::clone(a), Operator::And, Arc::clone(b)))
 }
 
 /// Whether evaluation succeeds whatever the values are: comparisons of columns and literals, and what
-/// is made of them.
+/// is made of them. Without a call for each level: filters may be long.
 fn cannot_fail(expr: &Arc<dyn PhysicalExpr>) -> bool {
-    let known = if let Some(binary) = expr.downcast_ref::<BinaryExpr>() {
+    let mut left_over = vec![expr];
+    while let Some(expr) = left_over.pop() {
+        if !cannot_fail_by_itself(expr) {
+            return false;
+        }
+        left_over.extend(expr.children());
+    }
+    true
+}
+
+fn cannot_fail_by_itself(expr: &Arc<dyn PhysicalExpr>) -> bool {
+    if let Some(binary) = expr.downcast_ref::<BinaryExpr>() {
         use Operator::{And, Eq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, Lt, LtEq, NotEq, Or};
-        matches!(
+        return matches!(
             binary.op(),
             And | Or | Eq | NotEq | Lt | LtEq | Gt | GtEq | IsDistinctFrom | IsNotDistinctFrom
-        )
-    } else {
-        expr.is::<Column>()
-            || expr.is::<Literal>()
-            || expr.is::<NotExpr>()
-            || expr.is::<IsNullExpr>()
-            || expr.is::<IsNotNullExpr>()
-            || expr.is::<InListExpr>()
-            || expr.is::<LikeExpr>()
-    };
-    known && expr.children().into_iter().all(cannot_fail)
+        );
+    }
+    expr.is::<Column>()
+        || expr.is::<Literal>()
+        || expr.is::<NotExpr>()
+        || expr.is::<IsNullExpr>()
+        || expr.is::<IsNotNullExpr>()
+        || expr.is::<InListExpr>()
+        || expr.is::<LikeExpr>()
 }
 
 #[cfg(test)]

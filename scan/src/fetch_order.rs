@@ -36,18 +36,13 @@ impl Candidates {
         self.output
             .extend(read_chunk(chunk, wanted, rows_total).ranges);
         let whole = 0..rows_total;
-        self.spared += match &chunk.pages {
-            Some(pages) => {
-                let read = pages.iter().filter(|page| wanted.overlaps(&page.rows));
-                expected.spared(
-                    read.map(|page| (&page.rows, page.bytes.end - page.bytes.start)),
-                    wanted,
-                )
-            }
-            None => {
-                let bytes = chunk.bytes.end - chunk.bytes.start;
-                expected.spared([(&whole, bytes)].into_iter(), wanted)
-            }
+        let size = |range: &Range<u64>| range.end - range.start;
+        self.spared += if let Some(pages) = &chunk.pages {
+            let read = pages.iter().filter(|page| wanted.overlaps(&page.rows));
+            expected.spared(read.map(|page| (&page.rows, size(&page.bytes))), wanted)
+        } else {
+            let all = std::iter::once((&whole, size(&chunk.bytes)));
+            expected.spared(all, wanted)
         };
     }
 }

@@ -184,10 +184,8 @@ mod tests {
                 .collect();
             let ranges = RowSet::of(ranges).ranges().to_vec();
             let decoded: Vec<_> = rows.iter().filter(|row| row.0).collect();
-            let given = BooleanBuffer::from_iter(decoded.iter().map(|row| row.1));
-            let passed = BooleanBuffer::from_iter(
-                decoded.iter().filter(|row| row.1).map(|row| row.2)
-            );
+            let given = decoded.iter().map(|row| row.1).collect::<BooleanBuffer>();
+            let passed = decoded.iter().filter(|row| row.1).map(|row| row.2).collect::<BooleanBuffer>();
             let mut left = LeftBuilder::new(rows.len() as u64);
             left.add(&ranges, Some(&given), Some(&passed));
             let expected: Vec<bool> = rows.iter().map(|row| row.0 && row.1 && row.2).collect();

@@ -177,6 +177,13 @@ fn rows_where_in(list: &InList, wanted: bool, schema: &TableSchema) -> Predicate
             _ => return Predicate::Unknown,
         }
     }
+    // Long lists are looked up by their bits, so that the two zeros differ there.
+    if values
+        .iter()
+        .any(|value| matches!(value, Datum::Float(0.0)))
+    {
+        return Predicate::Unknown;
+    }
     match wanted != list.negated {
         true => column.passes(ValueSet::points(values), false),
         // With a NULL in the list, no value is surely not in it.

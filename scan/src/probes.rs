@@ -98,18 +98,18 @@ pub(crate) async fn probe(
         return Ok(Probed::default());
     }
     let fetched = fetch(ledger, file, tail, &probes).await?;
-    let mut probed = Probed::default();
+    let mut outcome = Probed::default();
     for probe in &probes {
-        probed.bytes += probe.range.end - probe.range.start;
+        outcome.bytes += probe.range.end - probe.range.start;
         let known = |out: &RuledOut| out.row_group == probe.row_group;
         let Some(bytes) = fetched.get(&probe.range) else {
             continue;
         };
-        if !probed.ruled_out.iter().any(known) && probe.excludes(file, &bytes) {
-            probed.ruled_out.push(probe.ruled_out(doubtful));
+        if !outcome.ruled_out.iter().any(known) && probe.excludes(file, &bytes) {
+            outcome.ruled_out.push(probe.ruled_out(doubtful));
         }
     }
-    Ok(probed)
+    Ok(outcome)
 }
 
 async fn fetch(

@@ -11,12 +11,11 @@ use arrow::record_batch::RecordBatch;
 use datafusion::common::cast::as_boolean_array;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::error::Result;
-use datafusion::physical_expr::conjunction;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_plan::PhysicalExpr;
 use model::FieldId;
 
-use crate::conjuncts::Conjuncts;
+use crate::conjuncts::{Conjuncts, all_of};
 use crate::error::ScanError;
 use crate::spec::ScanSpec;
 
@@ -60,7 +59,7 @@ impl Stages {
     /// # Errors
     /// When the scan names a column that the table does not have.
     pub(crate) fn plain(spec: &ScanSpec) -> Result<Self, ScanError> {
-        Self::new(spec, Vec::new())
+        Self::new(spec, &[])
     }
 
     /// The stages of a filter whose parts come in the order of their evaluation, each with the part of
@@ -68,7 +67,7 @@ impl Stages {
     ///
     /// # Errors
     /// When the scan names a column that the table does not have.
-    pub(crate) fn new(spec: &ScanSpec, parts: Vec<(Conjuncts, f64)>) -> Result<Self, ScanError> {
+    pub(crate) fn new(spec: &ScanSpec, parts: &[(Conjuncts, f64)]) -> Result<Self, ScanError> {
         let mut drafts: Vec<Draft> = vec![Draft::default()];
         let mut decoded: Vec<usize> = Vec::new();
         let wanted = || spec.projection.iter().copied();
@@ -98,7 +97,7 @@ impl Stages {
             last.add(&output, &mut decoded);
         }
         // A filter over what is at hand already needs no stage of its own, but the last one's rows do.
-        build(spec, drafts)
+        build(spec, &drafts)
     }
 
     pub(crate) fn get(&self, number: usize) -> Option<&Stage> {
@@ -146,7 +145,7 @@ impl Draft {
     }
 }
 
-fn build(spec: &ScanSpec, drafts: Vec<Draft>) -> Result<Stages, ScanError> {
+fn build(spec: &ScanSpec, drafts: &[Draft]) -> Result<Stages, ScanError> {
     let table = spec.schema.without_ids();
     let missing = || {
         let columns = table.fields().len();
@@ -160,8 +159,7 @@ fn build(spec: &ScanSpec, drafts: Vec<Draft>) -> Result<Stages, ScanError> {
     for (number, draft) in drafts.iter().enumerate() {
         let at_hand: Vec<usize> = kept.iter().chain(&draft.columns).copied().collect();
         let place = |column: usize| at_hand.iter().position(|here| *here == column);
-        let filter =
-            (!draft.filters.is_empty()).then(|| conjunction(draft.filters.iter().cloned()));
+        let filter = all_of(draft.filters.clone());
         let filter = filter.map(|filter| rebased(&filter, &place)).transpose();
         let later = drafts.iter().skip(number + 1);
         let is_last = number + 1 == drafts.len();

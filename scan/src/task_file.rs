@@ -273,7 +273,7 @@ impl<'a> TaskFile<'a> {
             file: Arc::clone(&self.file),
             indexes,
         };
-        let later = self.reads_output_later(&plan, &wanted, log);
+        let later = Self::reads_output_later(&plan, &wanted, log);
         let reads = wanted.into_iter().map(|wanted| {
             let FileStages { layouts, .. } = plan.stages(wanted.settled);
             let stages = if later && !wanted.settled {
@@ -297,7 +297,7 @@ impl<'a> TaskFile<'a> {
     }
 
     /// Whether the columns that no filter needs are read after the filter is evaluated.
-    fn reads_output_later(&self, plan: &FilePlan, wanted: &[Wanted], log: &TaskLog) -> bool {
+    fn reads_output_later(plan: &FilePlan, wanted: &[Wanted], log: &TaskLog) -> bool {
         let layouts = &plan.filtered.layouts;
         let Some((last, first)) = layouts.split_last().filter(|(_, first)| !first.is_empty())
         else {
@@ -347,7 +347,7 @@ impl<'a> TaskFile<'a> {
                 });
             estimate(row_groups, &fields)
         });
-        Stages::new(&self.scan.spec, parts)
+        Stages::new(&self.scan.spec, &parts)
     }
 
     fn fields(&self, part: &Conjuncts) -> Vec<FieldId> {

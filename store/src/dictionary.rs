@@ -125,7 +125,7 @@ mod tests {
     use parquet::arrow::ArrowWriter;
     use parquet::basic::{Compression, ZstdLevel};
     use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
-    use parquet::file::properties::WriterProperties;
+    use parquet::file::properties::{WriterProperties, WriterVersion};
 
     use super::*;
 
@@ -147,6 +147,8 @@ mod tests {
         let compression = Compression::ZSTD(ZstdLevel::default());
         let properties = WriterProperties::builder()
             .set_compression(compression)
+            // The first version has no dictionaries of fixed-length values.
+            .set_writer_version(WriterVersion::PARQUET_2_0)
             .build();
         let (file, metadata) = written(column, properties);
         let chunk = metadata.row_group(0).column(0);

@@ -229,6 +229,7 @@ mod tests {
     }
 
     #[test]
+    #[allow(clippy::single_range_in_vec_init)]
     fn a_long_range_is_read_in_equal_parts() {
         assert_eq!(SMALL.parts(&(5..5)), []);
         assert_eq!(SMALL.parts(&(5..105)), [5..105]);

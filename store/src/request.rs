@@ -60,7 +60,7 @@ impl<'a> Sent<'a> {
         let mut before: Option<Answer> = None;
         let mut attempt = 0;
         loop {
-            let failure = match self.hedged(wanted.as_ref()).await {
+            let failure = match Box::pin(self.hedged(wanted.as_ref())).await {
                 Ok(answer) => return Ok(joined(before, answer)),
                 Err(failure) => failure,
             };

@@ -200,6 +200,7 @@ async fn start_server(catalog: &str) -> (String, CancellationToken) {
     let address = format!("http://{}", listener.address());
     let shutdown = CancellationToken::new();
     let config = FlightServerConfig {
+        store: store::StoreProfile::BALANCED,
         listener,
         catalog: Some(catalog.to_owned()),
         keys: TicketKeys::parse(KEYS).unwrap(),

@@ -229,10 +229,7 @@ fn very_long_filters_become_small_predicates_that_they_imply() {
         assert!(even().all(|even| verdict(&predicate, even) == Verdict::Some));
         assert_eq!(verdict(&predicate, -1), Verdict::None);
         assert_eq!(verdict(&predicate, 40_000), Verdict::None);
-        let Predicate::And(parts) = &predicate else {
-            panic!("{predicate:?}");
-        };
-        assert!(matches!(&parts[0], Predicate::Column(x) if x.values.intervals().len() <= 1000));
+        assert!(size(&predicate) <= 4_000, "{}", size(&predicate));
         // Dropping it would take a call for each of its terms.
         std::mem::forget(filter);
     }
@@ -270,8 +267,8 @@ fn ranges_keep_the_values_at_their_ends() {
     assert!(column.values.intervals().len() <= 1000);
     for number in 0..3000 {
         let value = f64::from(number);
-        assert!(column.values.contains(&Datum::Float(value)), "{value}");
-        assert!(column.values.contains(&Datum::Float(value + 0.25)));
+        assert!(holds(&column.values, value), "{value}");
+        assert!(holds(&column.values, value + 0.25));
     }
 }
 
@@ -318,5 +315,19 @@ proptest! {
             let forbidden = if passes { Verdict::None } else { Verdict::All };
             prop_assert!(verdict != forbidden, "row {row} of {expr}: {}", shown(&predicate));
         }
+    }
+}
+
+fn holds(values: &ValueSet, value: f64) -> bool {
+    let value = Datum::Float(value);
+    values.surely_covers(Some(&value), Some(&value))
+}
+
+/// How many intervals a predicate holds.
+fn size(predicate: &Predicate) -> usize {
+    match predicate {
+        Predicate::Column(column) => column.values.intervals().len(),
+        Predicate::And(parts) | Predicate::Or(parts) => parts.iter().map(size).sum(),
+        _ => 1,
     }
 }

@@ -8,6 +8,7 @@ use arrow::record_batch::RecordBatch;
 use datafusion::common::{Column, DFSchema};
 use datafusion::functions::expr_fn::date_trunc;
 use datafusion::logical_expr::execution_props::ExecutionProps;
+use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::logical_expr::{Expr, Operator, binary_expr, cast, lit};
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
@@ -234,5 +235,11 @@ pub(crate) fn parsed(sql: &str, schema: &SchemaRef) -> Expr {
 /// The filter as the scan evaluates it.
 pub(crate) fn physical(expr: &Expr, schema: &SchemaRef) -> Arc<dyn PhysicalExpr> {
     let frame = DFSchema::try_from(Arc::clone(schema)).unwrap();
-    create_physical_expr(expr, &frame, &ExecutionProps::new()).unwrap()
+    create_physical_expr(
+        expr,
+        &frame,
+        &ExecutionProps::new(),
+        &PhysicalPlanningContext::default(),
+    )
+    .unwrap()
 }
