@@ -81,14 +81,17 @@ class LocalServer:
             raise RuntimeError(f"fulmar local {ended}: {self.output()}")
 
     def _end(self):
-        """Ends the server; what was wrong with its end."""
-        if self.child.poll() is not None:
-            return f"had ended with {self.child.returncode}"
-        self.child.send_signal(signal.SIGTERM)
+        """Ends the server, unless that was done before; what was wrong with its end."""
+        child, self.child = self.child, None
+        if child is None:
+            return None
+        if child.poll() is not None:
+            return f"had ended with {child.returncode}"
+        child.send_signal(signal.SIGTERM)
         try:
-            code = self.child.wait(STOP_SECONDS)
+            code = child.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
-            self.child.kill()
-            self.child.wait()
+            child.kill()
+            child.wait()
             return f"did not end within {STOP_SECONDS} s"
         return f"ended with {code}" if code else None

@@ -121,7 +121,7 @@ fn shape(random: &mut StdRng) -> Shape {
 }
 
 fn rows(random: &mut StdRng) -> RecordBatch {
-    let count = random.random_range(1..400);
+    let count = random.random_range(1..90);
     let spread = [2, 10, 1_000][random.random_range(0..3)];
     let sorted = random.random();
     let numbers = |random: &mut StdRng| {
@@ -249,7 +249,7 @@ fn properties(random: &mut StdRng) -> WriterProperties {
     ];
     let versions = [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0];
     let mut properties = WriterProperties::builder()
-        .set_max_row_group_row_count(Some([1, 7, 50, 1_000][random.random_range(0..4)]))
+        .set_max_row_group_row_count(Some([3, 7, 40, 1_000][random.random_range(0..4)]))
         .set_data_page_row_count_limit([1, 5, 20, 1_000][random.random_range(0..4)])
         .set_write_batch_size([1, 8, 64][random.random_range(0..3)])
         .set_compression(compression[random.random_range(0..compression.len())])
