@@ -10,6 +10,7 @@ use store::{Fetched, StoreError};
 use crate::decode::{ChunkBytes, Decoder, RowGroupBytes};
 use crate::error::ScanError;
 use crate::fetch::Reads;
+use crate::file_plan::{FilePlan, FileStages};
 use crate::kept::Kept;
 use crate::layout::Layout;
 use crate::left::Left;
@@ -17,7 +18,6 @@ use crate::read_plan::{ChunkRead, RowGroupRead, decodable, decodable_within};
 use crate::rows::RowSet;
 use crate::running::{Ahead, Next, Running};
 use crate::stages::Stage;
-use crate::task_file::{FilePlan, FileStages};
 
 /// Bytes that a decoded batch should not exceed by much.
 pub(crate) const BATCH_BYTES: u64 = 8 * 1024 * 1024;

@@ -22,6 +22,7 @@ mod scan;
 mod footers;
 mod opened;
 
+mod file_plan;
 mod task_file;
 
 mod row_groups;

@@ -20,11 +20,12 @@ use crate::budget::Budget;
 use crate::conjuncts::Filter;
 use crate::decoding::{Decoding, Step};
 use crate::error::ScanError;
+use crate::file_plan::FilePlan;
 use crate::recorder::Recorder;
 use crate::scanner::Scanner;
 use crate::spec::ScanSpec;
 use crate::stages::Stages;
-use crate::task_file::{FilePlan, TaskFile};
+use crate::task_file::TaskFile;
 use crate::task_log::TaskLog;
 use crate::waves::{Fetched, Waves};
 

@@ -12,13 +12,13 @@ use store::page_index::IndexesWanted;
 use crate::conjuncts::Conjuncts;
 use crate::error::ScanError;
 use crate::expected::{Expected, estimate};
-use crate::fetch_order::{Candidates, decide};
+use crate::file_plan::{FilePlan, FileStages, Wanted};
 use crate::footers::Opened;
 use crate::layout::{Constants, Layout};
 use crate::opened::{Indexes, OpenedFile};
 use crate::pages::{ColumnPages, Judge};
 use crate::probes::{Doubtful, probe};
-use crate::read_plan::{Chunk, ChunkRead, RowGroupRead, decodable, read_chunk};
+use crate::read_plan::RowGroupRead;
 use crate::row_groups::{self, Candidate};
 use crate::rows::RowSet;
 use crate::scan::Scan;
@@ -36,72 +36,6 @@ pub(crate) struct TaskFile<'a> {
     columns: FileColumns,
     /// Leaf columns whose pages the predicate can judge.
     judged: Vec<usize>,
-}
-
-/// The stages of a scan in one file, and where each one's columns come from.
-#[derive(Debug)]
-pub(crate) struct FileStages {
-    pub(crate) stages: Stages,
-    pub(crate) layouts: Vec<Layout>,
-}
-
-/// What the row groups of a file need that are read.
-#[derive(Debug)]
-pub(crate) struct FilePlan {
-    pub(crate) file: Arc<OpenedFile>,
-    pub(crate) indexes: Indexes,
-    /// For rows that need no filter.
-    pub(crate) plain: FileStages,
-    pub(crate) filtered: FileStages,
-}
-
-/// A row group of which some rows can match.
-#[derive(Debug)]
-pub(crate) struct Wanted {
-    candidate: Candidate,
-    rows: RowSet,
-    sure: RowSet,
-    settled: bool,
-    expected: Expected,
-}
-
-impl FilePlan {
-    /// The stages of a row group; `settled` when all of its rows are sure to match.
-    pub(crate) fn stages(&self, settled: bool) -> &FileStages {
-        if settled { &self.plain } else { &self.filtered }
-    }
-
-    /// Whether a read serves all stages of its row group.
-    pub(crate) fn is_whole(&self, read: &RowGroupRead) -> bool {
-        read.stages >= self.stages(read.settled).stages.len()
-    }
-
-    /// What to read of the columns of some stages, for some rows of a row group.
-    pub(crate) fn chunks(
-        &self,
-        row_group: usize,
-        layouts: &[Layout],
-        rows: &RowSet,
-    ) -> Vec<ChunkRead> {
-        let rows_total = self.file.rows(row_group);
-        let rows = decodable(rows, rows_total);
-        let chunks = layouts
-            .iter()
-            .flat_map(|layout| &layout.leaves)
-            .filter_map(|leaf| {
-                let chunk = self.chunk(row_group, *leaf)?;
-                Some(read_chunk(&chunk, &rows, rows_total))
-            });
-        chunks.collect()
-    }
-
-    /// Where a column chunk and its pages lie.
-    pub(crate) fn chunk(&self, row_group: usize, leaf: usize) -> Option<Chunk> {
-        let index = self.indexes.get(row_group, leaf);
-        let pages = index.map(|index| index.pages.page_locations().as_slice());
-        let chunk = self.file.chunk(row_group, leaf)?;
-        Some(Chunk::new(leaf, chunk, pages, self.file.rows(row_group)))
-    }
 }
 
 impl<'a> TaskFile<'a> {
@@ -222,8 +156,9 @@ impl<'a> TaskFile<'a> {
             let Some(place) = left.iter().position(out) else {
                 continue;
             };
-            let rows = left.remove(place).rows.count();
-            log.counts.rows_selected -= rows;
+            let out = left.remove(place);
+            log.counts.rows_selected -= out.rows.count();
+            let within = out.candidate.within;
             match ruled_out.reason.level {
                 Level::Bloom => log.counts.row_groups_skipped_bloom += 1,
                 _ => log.counts.row_groups_skipped_dictionary += 1,
@@ -233,7 +168,7 @@ impl<'a> TaskFile<'a> {
                 unit: SkippedUnit::RowGroup {
                     row_group: ruled_out.row_group as u64,
                 },
-                rows: Some(rows),
+                rows: Some(within.end - within.start),
                 reason: ruled_out.reason,
             }]);
         }
@@ -273,7 +208,7 @@ impl<'a> TaskFile<'a> {
             file: Arc::clone(&self.file),
             indexes,
         };
-        let later = Self::reads_output_later(&plan, &wanted, log);
+        let later = plan.reads_output_later(&wanted, &log.ledger().location().profile());
         let reads = wanted.into_iter().map(|wanted| {
             let FileStages { layouts, .. } = plan.stages(wanted.settled);
             let stages = if later && !wanted.settled {
@@ -294,43 +229,6 @@ impl<'a> TaskFile<'a> {
         });
         let reads = reads.collect();
         Ok((Arc::new(plan), reads))
-    }
-
-    /// Whether the columns that no filter needs are read after the filter is evaluated.
-    fn reads_output_later(plan: &FilePlan, wanted: &[Wanted], log: &TaskLog) -> bool {
-        let layouts = &plan.filtered.layouts;
-        let Some((last, first)) = layouts.split_last().filter(|(_, first)| !first.is_empty())
-        else {
-            return false;
-        };
-        // A limit reads row group by row group, and has no use for a whole one that may be enough.
-        let mut candidates = Candidates::default();
-        for wanted in wanted {
-            let row_group = wanted.candidate.row_group;
-            if wanted.settled {
-                let chunks = plan.chunks(row_group, &plan.plain.layouts, &wanted.rows);
-                candidates
-                    .first
-                    .extend(chunks.into_iter().flat_map(|chunk| chunk.ranges));
-                continue;
-            }
-            let filter = plan.chunks(row_group, first, &wanted.rows);
-            candidates
-                .first
-                .extend(filter.into_iter().flat_map(|chunk| chunk.ranges));
-            for leaf in &last.leaves {
-                let Some(chunk) = plan.chunk(row_group, *leaf) else {
-                    continue;
-                };
-                candidates.add_output(
-                    &chunk,
-                    &wanted.rows,
-                    &wanted.expected,
-                    wanted.candidate.rows,
-                );
-            }
-        }
-        decide(&candidates, &log.ledger().location().profile())
     }
 
     /// The stages of the filter in the order in which they should be evaluated in this file.

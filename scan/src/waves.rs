@@ -7,9 +7,9 @@ use std::sync::Arc;
 use crate::decoding::Filtered;
 use crate::error::ScanError;
 use crate::fetch::{Fetcher, Unit};
+use crate::file_plan::FilePlan;
 use crate::read_plan::{RowGroupRead, units};
 use crate::scanner::Scanner;
-use crate::task_file::FilePlan;
 use crate::task_log::TaskLog;
 
 /// Bytes that are here.

@@ -5,6 +5,7 @@ mod evolution;
 mod golden;
 mod io_log;
 mod pages;
+mod pitfalls;
 mod random_files;
 pub(crate) mod random_filters;
 mod same_rows;
