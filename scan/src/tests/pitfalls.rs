@@ -411,12 +411,12 @@ async fn dictionaries_and_bloom_filters_answer_only_what_they_know() {
     let colours: Vec<&str> = ["red", "green", "blue", "red"].repeat(10);
     let many: Vec<String> = (0..40).map(|row| format!("text {row}")).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
-    let some = StringArray::from_iter((0..40).map(|row| (row % 3 > 0).then_some("set")));
+    let mixed = StringArray::from_iter((0..40).map(|row| (row % 3 > 0).then_some("set")));
     let numbers = Int32Array::from_iter_values((0..40).map(|row| row * 2));
     let columns: Columns = vec![
         ("colour", texts(&colours)),
         ("many", texts(&many)),
-        ("some", Arc::new(some)),
+        ("mixed", Arc::new(mixed)),
         ("even", Arc::new(numbers)),
         ("zero", floats(&[0.0, -0.0].repeat(20))),
     ];
@@ -426,9 +426,9 @@ async fn dictionaries_and_bloom_filters_answer_only_what_they_know() {
         "colour <> 'red'",
         "many = 'text 7'",
         "many = 'text 7x'",
-        "some = 'unset'",
-        "some IS NULL",
-        "some = 'set' OR some IS NULL",
+        "mixed = 'unset'",
+        "mixed IS NULL",
+        "mixed = 'set' OR mixed IS NULL",
         "even = 13",
         "even = 14",
         "even IN (13, 15)",
