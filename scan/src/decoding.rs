@@ -78,12 +78,6 @@ impl Reads for RowGroupRead {
     }
 }
 
-impl Reads for Filtered {
-    fn chunks(&self) -> &[ChunkRead] {
-        &self.read.chunks
-    }
-}
-
 impl Filtered {
     /// What it still reads.
     pub(crate) fn read(&self) -> &RowGroupRead {

@@ -30,8 +30,11 @@ pub(crate) struct FilePlan {
     pub(crate) filtered: FileStages,
 }
 
-/// A row group of which some rows can match.
-#[derive(Debug)]
+/// More parts than this of one row group cost more than they spare.
+const MOST_PARTS: usize = 16;
+
+/// A row group, or a part of one, of which some rows can match.
+#[derive(Clone, Debug)]
 pub(crate) struct Wanted {
     pub(crate) candidate: Candidate,
     /// Those rows, as far as they belong to the task.
@@ -43,6 +46,36 @@ pub(crate) struct Wanted {
     pub(crate) expected: Expected,
 }
 
+impl Wanted {
+    /// Runs of rows that surely match, and of rows that may, in their order.
+    fn by_sureness(self) -> Vec<Self> {
+        let sure = self.rows.intersect(&self.sure);
+        if sure.is_empty() || self.settled {
+            return vec![self];
+        }
+        let unsure = self.rows.difference(&sure);
+        let marked = |rows: &RowSet, settled| -> Vec<_> {
+            let ranges = rows.ranges().iter().cloned();
+            ranges.map(|range| (range, settled)).collect()
+        };
+        let mut runs = [marked(&sure, true), marked(&unsure, false)].concat();
+        runs.sort_unstable_by_key(|(range, _)| range.start);
+        let parts = runs.chunk_by(|(_, a), (_, b)| a == b);
+        let parts: Vec<Self> = parts
+            .map(|run| Self {
+                rows: RowSet::of(run.iter().map(|(range, _)| range.clone())),
+                settled: run.iter().all(|(_, settled)| *settled),
+                ..self.clone()
+            })
+            .collect();
+        if parts.len() > MOST_PARTS {
+            vec![self]
+        } else {
+            parts
+        }
+    }
+}
+
 impl FilePlan {
     /// The stages of a row group; `settled` when all of its rows are sure to match.
     pub(crate) fn stages(&self, settled: bool) -> &FileStages {
@@ -52,6 +85,41 @@ impl FilePlan {
     /// Whether a read serves all stages of its row group.
     pub(crate) fn is_whole(&self, read: &RowGroupRead) -> bool {
         read.stages >= self.stages(read.settled).stages.len()
+    }
+
+    /// The row group in parts that are read one after the other: rows that need the filter apart from those
+    /// that surely match, so that the filter's own columns are not read for these; and no more at once than
+    /// `most_bytes`. Only where pages are known: whole chunks would be read for every part.
+    pub(crate) fn parts(&self, wanted: Wanted, most_bytes: u64) -> Vec<Wanted> {
+        let row_group = wanted.candidate.row_group;
+        let leaves = |stages: &FileStages| -> Vec<usize> {
+            let leaves = stages.layouts.iter().flat_map(|layout| &layout.leaves);
+            leaves.copied().collect()
+        };
+        let (plain, filtered) = (leaves(&self.plain), leaves(&self.filtered));
+        let has_pages = |leaf: &usize| {
+            self.chunk(row_group, *leaf)
+                .is_some_and(|chunk| chunk.pages.is_some())
+        };
+        if !filtered.iter().all(has_pages) {
+            return vec![wanted];
+        }
+        let filter_costs = filtered.iter().any(|leaf| !plain.contains(leaf));
+        let parts = if filter_costs {
+            wanted.by_sureness()
+        } else {
+            vec![wanted]
+        };
+        let pieces = parts.into_iter().flat_map(|part| {
+            let chunks = self.chunks(row_group, &self.stages(part.settled).layouts, &part.rows);
+            let bytes: u64 = chunks.iter().map(ChunkRead::bytes).sum();
+            let rows = part.rows.pieces(bytes.div_ceil(most_bytes.max(1)));
+            rows.into_iter().map(move |rows| Wanted {
+                rows,
+                ..part.clone()
+            })
+        });
+        pieces.collect()
     }
 
     /// What to read of the columns of some stages, for some rows of a row group.

@@ -61,6 +61,51 @@ impl RowSet {
         Self(both)
     }
 
+    /// The rows that are not in the other set.
+    pub(crate) fn difference(&self, other: &Self) -> Self {
+        let mut left = Vec::new();
+        let mut others = other.0.iter().peekable();
+        for range in &self.0 {
+            let mut start = range.start;
+            while let Some(next) = others.peek() {
+                if next.start >= range.end {
+                    break;
+                }
+                left.push(start..next.start.max(start));
+                start = next.end.max(start);
+                if next.end > range.end {
+                    break;
+                }
+                others.next();
+            }
+            left.push(start..range.end);
+        }
+        Self::of(left)
+    }
+
+    /// The same rows in so many sets of about as many rows each, in order.
+    pub(crate) fn pieces(&self, count: u64) -> Vec<Self> {
+        let each = self.count().div_ceil(count.max(1)).max(1);
+        let mut pieces: Vec<Vec<Range<u64>>> = vec![Vec::new()];
+        let mut room = each;
+        for range in &self.0 {
+            let mut start = range.start;
+            while start < range.end {
+                if room == 0 {
+                    pieces.push(Vec::new());
+                    room = each;
+                }
+                let end = range.end.min(start + room);
+                room -= end - start;
+                if let Some(last) = pieces.last_mut() {
+                    last.push(start..end);
+                }
+                start = end;
+            }
+        }
+        pieces.into_iter().map(Self::of).collect()
+    }
+
     /// The rows in either set.
     pub(crate) fn union(&self, other: &Self) -> Self {
         let mut all: Vec<Range<u64>> = self.0.iter().chain(&other.0).cloned().collect();
@@ -132,6 +177,14 @@ mod tests {
             };
             prop_assert_eq!(marks(&a.intersect(&b)), zipped(|x, y| x && y));
             prop_assert_eq!(marks(&a.union(&b)), zipped(|x, y| x || y));
+            prop_assert_eq!(marks(&a.difference(&b)), zipped(|x, y| x && !y));
+            for count in 1..5 {
+                let pieces = a.pieces(count);
+                prop_assert!(pieces.len() as u64 <= count);
+                let whole = pieces.iter().fold(RowSet::empty(), |whole, piece| whole.union(piece));
+                prop_assert_eq!(&whole, &a);
+                prop_assert_eq!(pieces.iter().map(RowSet::count).sum::<u64>(), a.count());
+            }
             prop_assert_eq!(a.count(), marks(&a).into_iter().filter(|marked| *marked).count() as u64);
             let rows = start..(start + length).min(100);
             let inside: Vec<bool> = rows.clone().map(|row| a.covers(&(row..row + 1))).collect();

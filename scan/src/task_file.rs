@@ -89,15 +89,18 @@ impl<'a> TaskFile<'a> {
         log: &mut TaskLog,
     ) -> Result<Indexes, ScanError> {
         let prunable = self.scan.predicate().can_prune();
+        let leaves = self.leaves();
+        let most_bytes = self.scan.scanner.limits.wave_bytes;
         let partly = candidates.iter().filter(|candidate| {
-            (prunable && !candidate.sure) || candidate.within != (0..candidate.rows)
+            (prunable && !candidate.sure)
+                || candidate.within != (0..candidate.rows)
+                || self.size(candidate.row_group, &leaves) > most_bytes
         });
         let row_groups: Vec<usize> = partly.map(|candidate| candidate.row_group).collect();
-        let read = self.leaves();
         let wanted = IndexesWanted {
             row_groups: &row_groups,
             judged: &self.judged,
-            read: &read,
+            read: &leaves,
         };
         let indexes = self.file.indexes(log.ledger(), &self.tail, wanted).await?;
         log.counts.bytes_needed += indexes.bytes;
@@ -175,16 +178,20 @@ impl<'a> TaskFile<'a> {
         Ok(left)
     }
 
-    /// About how many bytes of a row group would be read.
-    fn about(&self, wanted: &Wanted) -> u64 {
-        let row_group = wanted.candidate.row_group;
-        let leaves = self.leaves();
+    /// The bytes of some chunks of a row group.
+    fn size(&self, row_group: usize, leaves: &[usize]) -> u64 {
         let chunks = leaves
             .iter()
             .filter_map(|leaf| self.file.chunk(row_group, *leaf));
-        let bytes: u64 = chunks
+        chunks
             .map(|chunk| chunk.compressed_size().unsigned_abs())
-            .sum();
+            .sum()
+    }
+
+    /// About how many bytes of a row group would be read.
+    fn about(&self, wanted: &Wanted) -> u64 {
+        let row_group = wanted.candidate.row_group;
+        let bytes = self.size(row_group, &self.leaves());
         let share = u128::from(bytes) * u128::from(wanted.rows.count());
         let share = share
             .checked_div(wanted.candidate.rows.into())
@@ -208,6 +215,11 @@ impl<'a> TaskFile<'a> {
             file: Arc::clone(&self.file),
             indexes,
         };
+        let most_bytes = self.scan.scanner.limits.wave_bytes;
+        let parts = wanted
+            .into_iter()
+            .flat_map(|wanted| plan.parts(wanted, most_bytes));
+        let wanted: Vec<Wanted> = parts.collect();
         let later = plan.reads_output_later(&wanted, &log.ledger().location().profile());
         let reads = wanted.into_iter().map(|wanted| {
             let FileStages { layouts, .. } = plan.stages(wanted.settled);

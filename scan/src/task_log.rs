@@ -1,6 +1,7 @@
 //! The account of one scan task: its counts, skips and times, recorded when the task is dropped, however
 //! it ended.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -18,6 +19,10 @@ pub(crate) struct TaskLog {
     place: Place,
     started: Instant,
     decoding: std::time::Duration,
+    /// Row groups that were begun.
+    begun: HashSet<usize>,
+    /// Where the ranges begin that were counted.
+    counted: HashSet<u64>,
     skips: Vec<Skip>,
     /// The counts that are not about requests.
     pub(crate) counts: Counts,
@@ -30,6 +35,8 @@ impl TaskLog {
             place: recorder.begin(),
             started: Instant::now(),
             decoding: std::time::Duration::ZERO,
+            begun: HashSet::new(),
+            counted: HashSet::new(),
             skips: Vec::new(),
             counts: Counts::default(),
         }
@@ -51,22 +58,35 @@ impl TaskLog {
         self.counts.footer_cache_hits += u64::from(opened.was_kept);
     }
 
-    /// A row group some of whose bytes were fetched.
+    /// A row group, or a part of one, some of whose bytes were fetched.
     pub(crate) fn begins(&mut self, read: &RowGroupRead) {
-        self.counts.row_groups_read += 1;
+        if self.begun.insert(read.row_group) {
+            self.counts.row_groups_read += 1;
+        }
         self.reads(read);
     }
 
-    /// Bytes of a row group that were fetched.
+    /// Bytes of a row group that were fetched. What two parts of it need counts once.
     pub(crate) fn reads(&mut self, read: &RowGroupRead) {
         let counts = &mut self.counts;
-        counts.bytes_needed += read.bytes();
-        counts.pages_read += read.chunks.iter().map(|chunk| chunk.pages).sum::<u64>();
-        counts.bytes_dictionaries += read
-            .chunks
-            .iter()
-            .map(|chunk| chunk.dictionary_bytes)
-            .sum::<u64>();
+        for chunk in &read.chunks {
+            let dictionaries = chunk.ranges.len() - chunk.by_page.len();
+            for (number, range) in chunk.ranges.iter().enumerate() {
+                if !self.counted.insert(range.start) {
+                    continue;
+                }
+                let bytes = range.end - range.start;
+                counts.bytes_needed += bytes;
+                if chunk.by_page.is_empty() {
+                    counts.pages_read += chunk.pages;
+                    counts.bytes_dictionaries += chunk.dictionary_bytes;
+                } else if number < dictionaries {
+                    counts.bytes_dictionaries += bytes;
+                } else {
+                    counts.pages_read += 1;
+                }
+            }
+        }
     }
 
     /// Decoding, filtering or projecting that began at `began`.

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use crate::decoding::Filtered;
 use crate::error::ScanError;
-use crate::fetch::{Fetcher, Unit};
+use crate::fetch::{Fetcher, Reads, Unit};
 use crate::file_plan::FilePlan;
-use crate::read_plan::{RowGroupRead, units};
+use crate::read_plan::{ChunkRead, RowGroupRead, units};
 use crate::scanner::Scanner;
 use crate::task_log::TaskLog;
 
@@ -19,6 +19,24 @@ pub(crate) enum Fetched {
     RowGroup(RowGroupRead, store::Fetched),
     /// The rest of a row group whose filter is done.
     Rest(Filtered, store::Fetched),
+}
+
+/// A row group of which some rows are still to be returned.
+#[derive(Debug)]
+enum Pending {
+    /// Its filter is done, and the rest of it is to be fetched.
+    Filtered(Filtered),
+    /// All of it is here, but rows before it are not.
+    Whole(RowGroupRead, store::Fetched),
+}
+
+impl Reads for Pending {
+    fn chunks(&self) -> &[ChunkRead] {
+        match self {
+            Self::Filtered(filtered) => &filtered.read().chunks,
+            Self::Whole(..) => &[],
+        }
+    }
 }
 
 /// The waves of a task.
@@ -34,10 +52,10 @@ pub(crate) struct Waves {
     planned: VecDeque<Vec<RowGroupRead>>,
     current: Option<Unit<RowGroupRead>>,
     fetched_ahead: Option<Unit<RowGroupRead>>,
-    /// Row groups of the current unit whose filter is done.
-    filtered: Vec<Filtered>,
-    planned_rest: VecDeque<Vec<Filtered>>,
-    rest: Option<Unit<Filtered>>,
+    /// Row groups of the current unit whose filter is done, and whole ones that come after them.
+    pending: Vec<Pending>,
+    planned_rest: VecDeque<Vec<Pending>>,
+    rest: Option<Unit<Pending>>,
 }
 
 impl Waves {
@@ -58,7 +76,7 @@ impl Waves {
             planned: units(reads, RowGroupRead::bytes, most_bytes).into(),
             current: None,
             fetched_ahead: None,
-            filtered: Vec::new(),
+            pending: Vec::new(),
             planned_rest: VecDeque::new(),
             rest: None,
         }
@@ -66,7 +84,7 @@ impl Waves {
 
     /// A row group whose filter is done: the rest of it is fetched with that of its unit.
     pub(crate) fn later(&mut self, filtered: Filtered) {
-        self.filtered.push(filtered);
+        self.pending.push(Pending::Filtered(filtered));
     }
 
     /// Whether the next bytes were not even asked for until now.
@@ -92,13 +110,23 @@ impl Waves {
                 && let Some(read) = unit.reads.pop_front()
             {
                 let bytes = unit.bytes(&read.chunks).await?;
+                // Rows come in their order.
+                if !self.pending.is_empty() && self.plan.is_whole(&read) {
+                    self.pending.push(Pending::Whole(read, bytes));
+                    continue;
+                }
                 return Ok(Some(Fetched::RowGroup(read, bytes)));
             }
             if let Some(unit) = &mut self.rest
-                && let Some(filtered) = unit.reads.pop_front()
+                && let Some(pending) = unit.reads.pop_front()
             {
-                let bytes = unit.bytes(&filtered.read().chunks).await?;
-                return Ok(Some(Fetched::Rest(filtered, bytes)));
+                return Ok(Some(match pending {
+                    Pending::Whole(read, bytes) => Fetched::RowGroup(read, bytes),
+                    Pending::Filtered(filtered) => {
+                        let bytes = unit.bytes(&filtered.read().chunks).await?;
+                        Fetched::Rest(filtered, bytes)
+                    }
+                }));
             }
             // Let go first: what comes next may be waiting for this memory.
             self.current = None;
@@ -111,16 +139,16 @@ impl Waves {
 
     /// Asks for the rest of filtered row groups, or else for the next ones; `false` at the end.
     async fn fetch_next(&mut self) -> Result<bool, ScanError> {
-        if !self.filtered.is_empty() {
-            let filtered = std::mem::take(&mut self.filtered);
-            let bytes = |filtered: &Filtered| filtered.read().bytes();
+        if !self.pending.is_empty() {
+            let pending = std::mem::take(&mut self.pending);
+            let bytes = |pending: &Pending| pending.chunks().iter().map(ChunkRead::bytes).sum();
             self.planned_rest
-                .extend(units(filtered, bytes, self.most_bytes));
+                .extend(units(pending, bytes, self.most_bytes));
         }
-        if let Some(filtered) = self.planned_rest.pop_front() {
+        if let Some(pending) = self.planned_rest.pop_front() {
             let name = |leaf| self.plan.file.column_name(leaf);
             let wave = self.wave() + u64::from(self.ahead);
-            self.rest = Some(self.fetcher.fetch(filtered, wave, name).await?);
+            self.rest = Some(self.fetcher.fetch(pending, wave, name).await?);
             // Memory is asked for in the order of need: first for all of this unit.
             if self.planned_rest.is_empty() {
                 self.fetch_ahead();

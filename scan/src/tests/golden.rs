@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::table::{Scanned, Table, shown};
 use crate::scan::Scan;
-use crate::{Recorder, ScanSpec};
+use crate::{Limits, Recorder, ScanSpec};
 
 const ROWS: u64 = 200_000;
 const COLUMNS: [&str; 3] = ["order_id", "order_date", "amount"];
@@ -329,4 +329,39 @@ async fn the_io_log_is_the_footer_then_one_wave_of_pages() {
     assert_eq!(log, [("footer", 1), ("page 2 of order_date", 2)]);
     let file = &table.tasks[0].file;
     assert_eq!(entries[0].range, file.page_index.unwrap().start..file.size);
+}
+
+#[tokio::test]
+async fn row_groups_that_wait_for_nothing_come_after_those_before_them() {
+    let (_dir, table) = table("orders-sorted", orders_sorted).await;
+    // Of the first row groups the filter leaves a row in a while, of the last ones every row.
+    let filter = table.filter("order_id >= 100000 OR (customer_id = 7 AND amount > 1)");
+    let spec = table.spec(&["order_id", "note"], Some(&filter));
+    let expected = table.expected(&["order_id", "note"], Some(&filter));
+    assert_eq!(table.scan(spec.clone()).await.rows, expected);
+    let sparing = table.scan_sparingly(spec).await;
+    assert_eq!(sparing.rows, expected);
+    assert_eq!(only(&sparing).counts.row_groups_fully_matched, 5);
+}
+
+#[tokio::test]
+async fn a_row_group_larger_than_a_wave_is_read_in_parts() {
+    let dir = tempfile::tempdir().unwrap();
+    let written = orders_paged(dir.path(), ROWS).unwrap();
+    let limits = Limits {
+        wave_bytes: 1 << 20,
+        ..Limits::default()
+    };
+    let table = Table::limited("orders-paged", &written, limits).await;
+    let scanned = table.scan(table.spec(&["order_id", "note"], None)).await;
+    assert_eq!(scanned.rows, table.expected(&["order_id", "note"], None));
+    let counts = only(&scanned).counts;
+    assert_eq!((counts.row_groups_read, counts.rows_decoded), (1, ROWS));
+    let whole = Table::of("orders-paged", &written).await;
+    let whole = whole.scan(whole.spec(&["order_id", "note"], None)).await;
+    let indexes = counts.bytes_needed - only(&whole).counts.bytes_needed;
+    assert!(
+        indexes < 10_000,
+        "only offset indexes are needed beside: {indexes}"
+    );
 }

@@ -354,8 +354,8 @@ async fn a_filter_column_is_not_read_where_whole_pages_match() {
         scanned.log,
         [
             "1: footer (9983)",
-            "2: pages 2-24 of order_id (735455)",
-            "2: pages 2-24 of amount (877460)",
+            "2: page 2 of order_id (32813)",
+            "2: page 2 of amount, pages 3-24 of amount (877460)",
         ]
     );
 }

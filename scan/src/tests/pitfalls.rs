@@ -411,7 +411,7 @@ async fn dictionaries_and_bloom_filters_answer_only_what_they_know() {
     let colours: Vec<&str> = ["red", "green", "blue", "red"].repeat(10);
     let many: Vec<String> = (0..40).map(|row| format!("text {row}")).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
-    let mixed = StringArray::from_iter((0..40).map(|row| (row % 3 > 0).then_some("set")));
+    let mixed: StringArray = (0..40).map(|row| (row % 3 > 0).then_some("set")).collect();
     let numbers = Int32Array::from_iter_values((0..40).map(|row| row * 2));
     let columns: Columns = vec![
         ("colour", texts(&colours)),
