@@ -89,8 +89,9 @@ impl FilePlan {
 
     /// The row group in parts that are read one after the other: rows that need the filter apart from those
     /// that surely match, so that the filter's own columns are not read for these; and no more at once than
-    /// `most_bytes`. Only where pages are known: whole chunks would be read for every part.
-    pub(crate) fn parts(&self, wanted: Wanted, most_bytes: u64) -> Vec<Wanted> {
+    /// `most_bytes`. Only where pages are known: whole chunks would be read for every part. Under a limit
+    /// each part is waited for, so there are no more than must be.
+    pub(crate) fn parts(&self, wanted: Wanted, most_bytes: u64, limited: bool) -> Vec<Wanted> {
         let row_group = wanted.candidate.row_group;
         let leaves = |stages: &FileStages| -> Vec<usize> {
             let leaves = stages.layouts.iter().flat_map(|layout| &layout.leaves);
@@ -105,7 +106,7 @@ impl FilePlan {
             return vec![wanted];
         }
         let filter_costs = filtered.iter().any(|leaf| !plain.contains(leaf));
-        let parts = if filter_costs {
+        let parts = if filter_costs && !limited {
             wanted.by_sureness()
         } else {
             vec![wanted]

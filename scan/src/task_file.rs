@@ -216,9 +216,10 @@ impl<'a> TaskFile<'a> {
             indexes,
         };
         let most_bytes = self.scan.scanner.limits.wave_bytes;
+        let limited = self.scan.budget.left().is_some();
         let parts = wanted
             .into_iter()
-            .flat_map(|wanted| plan.parts(wanted, most_bytes));
+            .flat_map(|wanted| plan.parts(wanted, most_bytes, limited));
         let wanted: Vec<Wanted> = parts.collect();
         let later = plan.reads_output_later(&wanted, &log.ledger().location().profile());
         let reads = wanted.into_iter().map(|wanted| {
