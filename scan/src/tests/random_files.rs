@@ -11,9 +11,8 @@ use arrow::array::{
     ListArray, RecordBatch, StringArray, StructArray, TimestampMicrosecondArray,
 };
 use arrow::buffer::{NullBuffer, OffsetBuffer};
-use arrow::compute::filter_record_batch;
 use arrow::datatypes::{DataType, Field, Fields};
-use model::{ColumnMapping, DataFile, Predicate, ScanTask, TableName, TableSchema};
+use model::{ColumnMapping, DataFile, ScanTask, TableName, TableSchema};
 use object_store::PutOptions;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
@@ -25,7 +24,7 @@ use store::{Ledger, Stores};
 use tokio::runtime::Runtime;
 
 use super::random_filters::{Shape, coerced, parsed, physical, shapes};
-use super::table::{Table, passes};
+use super::table::Table;
 use crate::scan::Scan;
 use crate::{Limits, Recorder, ScanError, ScanSpec, Scanner, predicate};
 
@@ -90,25 +89,7 @@ async fn check(path: &Path, rows: &RecordBatch, random: &mut StdRng) {
     let positions: Vec<usize> = (0..width)
         .map(|_| random.random_range(0..flat.len()))
         .collect();
-    let names: Vec<&str> = positions
-        .iter()
-        .map(|at| schema.field(*at).name().as_str())
-        .collect();
-    let spec = table.spec(&names, Some(&filter));
-    let unpruned = ScanSpec {
-        predicate: Predicate::Unknown,
-        ..spec.clone()
-    };
-    let pruned = table.scan(spec).await;
-    table.check_skips(&filter, &pruned.reports);
-    let expected = filter_record_batch(rows, &passes(&filter, rows)).unwrap();
-    let expected = expected.project(&positions).unwrap();
-    assert_eq!(pruned.rows.columns(), expected.columns(), "{filter}");
-    assert_eq!(
-        table.scan(unpruned).await.rows.columns(),
-        expected.columns(),
-        "{filter}"
-    );
+    table.check(rows, &filter, &positions).await;
 }
 
 /// A filter made of the generator's own strategy.

@@ -182,6 +182,28 @@ impl Table {
         passed.project(&positions).unwrap()
     }
 
+    /// Fails unless pruned, unpruned and plainly filtered rows are the same, and what was skipped holds no
+    /// match. `rows` are all rows of the table, `projection` are positions of their columns.
+    pub(crate) async fn check(&self, rows: &RecordBatch, filter: &Expr, projection: &[usize]) {
+        let schema = self.visible();
+        let name = |position: &usize| schema.field(*position).name().as_str();
+        let names: Vec<&str> = projection.iter().map(name).collect();
+        let spec = self.spec(&names, Some(filter));
+        let unpruned = ScanSpec {
+            predicate: Predicate::Unknown,
+            ..spec.clone()
+        };
+        let pruned = self.scan(spec).await;
+        self.check_skips(filter, &pruned.reports);
+        let expected = filter_record_batch(rows, &passes(filter, rows)).unwrap();
+        let expected = expected.project(projection).unwrap();
+        let unpruned = self.scan(unpruned).await.rows;
+        for found in [&pruned.rows, &unpruned] {
+            assert_eq!(found.num_rows(), expected.num_rows(), "{filter}");
+            assert_eq!(found.columns(), expected.columns(), "{filter}");
+        }
+    }
+
     /// Fails unless no skipped row passes the filter.
     pub(crate) fn check_skips(&self, filter: &Expr, reports: &[TaskReport]) {
         for skip in reports.iter().flat_map(|report| &report.skips) {
