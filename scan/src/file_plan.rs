@@ -30,6 +30,9 @@ pub(crate) struct FilePlan {
     pub(crate) filtered: FileStages,
 }
 
+/// Sure rows are read apart when this many bytes of the filter's columns need not be read for them.
+const LEAST_SPARED: u64 = 32 * 1024;
+
 /// More parts than this of one row group cost more than they spare.
 const MOST_PARTS: usize = 16;
 
@@ -105,8 +108,12 @@ impl FilePlan {
         if !filtered.iter().all(has_pages) {
             return vec![wanted];
         }
-        let filter_costs = filtered.iter().any(|leaf| !plain.contains(leaf));
-        let parts = if filter_costs && !limited {
+        let only_filtered = filtered
+            .iter()
+            .filter(|leaf| !plain.contains(leaf))
+            .copied();
+        let spared = self.spared_by_sureness(&wanted, only_filtered);
+        let parts = if spared >= LEAST_SPARED && !limited {
             wanted.by_sureness()
         } else {
             vec![wanted]
@@ -121,6 +128,19 @@ impl FilePlan {
             })
         });
         pieces.collect()
+    }
+
+    /// The bytes of the filter's own columns that are not read when sure rows are read apart.
+    fn spared_by_sureness(&self, wanted: &Wanted, leaves: impl Iterator<Item = usize>) -> u64 {
+        let rows_total = wanted.candidate.rows;
+        let unsure = wanted.rows.difference(&wanted.sure);
+        let bytes = |chunk: &Chunk, rows: &RowSet| {
+            read_chunk(chunk, &decodable(rows, rows_total), rows_total).bytes()
+        };
+        let chunks = leaves.filter_map(|leaf| self.chunk(wanted.candidate.row_group, leaf));
+        let spared =
+            chunks.map(|chunk| bytes(&chunk, &wanted.rows).saturating_sub(bytes(&chunk, &unsure)));
+        spared.sum()
     }
 
     /// What to read of the columns of some stages, for some rows of a row group.
