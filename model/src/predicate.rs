@@ -125,6 +125,14 @@ impl Predicate {
         }
     }
 
+    /// The parts that must all pass: those of a conjunction, or the predicate itself.
+    pub fn conjuncts(&self) -> &[Self] {
+        match self {
+            Self::And(parts) => parts,
+            only => std::slice::from_ref(only),
+        }
+    }
+
     /// Whether bounds could ever rule anything out.
     pub fn can_prune(&self) -> bool {
         match self {

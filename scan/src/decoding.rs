@@ -14,7 +14,7 @@ use crate::file_plan::{FilePlan, FileStages};
 use crate::kept::Kept;
 use crate::layout::Layout;
 use crate::left::Left;
-use crate::read_plan::{ChunkRead, RowGroupRead, decodable, decodable_within};
+use crate::read_plan::{ChunkRead, JUMPS_FROM, RowGroupRead, decodable, decodable_within};
 use crate::rows::RowSet;
 use crate::running::{Ahead, Next, Running};
 use crate::stages::Stage;
@@ -28,9 +28,6 @@ const ROW_BYTES: u64 = 256 * 1024 * 1024;
 
 /// Rows that wait for later stages are let on when they hold this much memory.
 const KEPT_BYTES: usize = 32 * 1024 * 1024;
-
-/// Rows that the filter left may be this close to each other and still be decoded as one run.
-const NEAR: u64 = 32;
 
 /// A row group whose bytes are here, for all stages or for the first.
 #[derive(Debug)]
@@ -122,7 +119,7 @@ impl Decoding {
     ) -> Result<Self, ScanError> {
         let rows_total = filtered.plan.file.rows(filtered.read.row_group);
         let mut decoding = Self {
-            rows: decodable(&filtered.left.runs(NEAR), rows_total),
+            rows: decodable(&filtered.left.runs(JUMPS_FROM), rows_total),
             plan: filtered.plan,
             table: filtered.table,
             read: filtered.read,
@@ -210,7 +207,7 @@ impl Decoding {
         let left = ended.next.left.finish();
         let layouts = &self.plan.stages(self.read.settled).layouts;
         let layouts = layouts.get(next..).unwrap_or_default();
-        let rows = left.runs(NEAR);
+        let rows = left.runs(JUMPS_FROM);
         let read = RowGroupRead {
             chunks: self.plan.chunks(self.read.row_group, layouts, &rows),
             stages,
@@ -235,7 +232,7 @@ impl Decoding {
             return Ok(());
         };
         let rows_total = self.plan.file.rows(self.read.row_group);
-        let rows = decodable_within(&left.runs(NEAR), &self.rows, rows_total);
+        let rows = decodable_within(&left.runs(JUMPS_FROM), &self.rows, rows_total);
         let decoder = self.decoder(layout, &rows)?;
         self.running.push(Running {
             stage: number,

@@ -35,10 +35,7 @@ enum Passing {
 impl Expected {
     /// What bounds say: those of pages where there are any, else those of the row group.
     pub(crate) fn of(predicate: &Predicate, known: &Known, pages: &[ColumnPages]) -> Self {
-        let conjuncts = match predicate {
-            Predicate::And(parts) => parts.as_slice(),
-            only => std::slice::from_ref(only),
-        };
+        let conjuncts = predicate.conjuncts();
         let part = |part: &Predicate| Part {
             fields: part.fields(),
             passing: passing(part, known, pages),

@@ -15,12 +15,12 @@ use crate::error::ScanError;
 use crate::read_plan::ChunkRead;
 use crate::scanner::{Held, InFlight};
 
-/// What is to be read, and for what.
+/// A request before it is sent.
 #[derive(Clone, Debug)]
-pub(crate) struct Wanted {
-    pub(crate) range: Range<u64>,
-    /// In the words of the I/O log.
-    pub(crate) why: String,
+struct Planned {
+    range: Range<u64>,
+    /// What it is for, in the words of the I/O log.
+    why: String,
 }
 
 /// Something that needs bytes of the file.
@@ -105,11 +105,11 @@ impl Fetcher {
         }
     }
 
-    fn requests<T: Reads>(&self, reads: &[T], name: impl Fn(usize) -> String) -> Vec<Wanted> {
+    fn requests<T: Reads>(&self, reads: &[T], name: impl Fn(usize) -> String) -> Vec<Planned> {
         requests(reads.iter().flat_map(Reads::chunks), &self.ledger, name)
     }
 
-    fn send<T>(&self, reads: Vec<T>, wanted: Vec<Wanted>, held: Held, wave: u64) -> Unit<T> {
+    fn send<T>(&self, reads: Vec<T>, wanted: Vec<Planned>, held: Held, wave: u64) -> Unit<T> {
         let requests = wanted.into_iter().map(|wanted| {
             let ledger = Arc::clone(&self.ledger);
             let connections = Arc::clone(&self.connections);
@@ -173,7 +173,7 @@ impl Arriving {
     }
 }
 
-fn size(wanted: &[Wanted]) -> u64 {
+fn size(wanted: &[Planned]) -> u64 {
     wanted
         .iter()
         .map(|wanted| wanted.range.end - wanted.range.start)
@@ -185,7 +185,7 @@ fn requests<'a>(
     chunks: impl Iterator<Item = &'a ChunkRead>,
     ledger: &Ledger,
     name: impl Fn(usize) -> String,
-) -> Vec<Wanted> {
+) -> Vec<Planned> {
     let chunks: Vec<&ChunkRead> = chunks.collect();
     let ranges = chunks.iter().flat_map(|chunk| chunk.ranges.iter().cloned());
     let requests = coalesce(ranges.collect(), &ledger.location().profile());
@@ -204,7 +204,7 @@ fn requests<'a>(
     }
     let wanted = requests.into_iter().zip(parts);
     wanted
-        .map(|(range, parts)| Wanted {
+        .map(|(range, parts)| Planned {
             range,
             why: parts.join(", "),
         })

@@ -63,10 +63,7 @@ pub(crate) struct Judge<'a> {
 impl Judge<'_> {
     /// Which rows can match.
     pub(crate) fn judge(&self, predicate: &Predicate) -> Judged {
-        let conjuncts = match predicate {
-            Predicate::And(parts) => parts.as_slice(),
-            only => std::slice::from_ref(only),
-        };
+        let conjuncts = predicate.conjuncts();
         let everything = RowSet::range(0..self.rows);
         let mut judged = Judged {
             may: everything.clone(),

@@ -183,10 +183,7 @@ fn probes_of<'a>(
     predicate: &'a Predicate,
     doubtful: &Doubtful<'_>,
 ) -> Vec<Probe<'a>> {
-    let conjuncts = match predicate {
-        Predicate::And(parts) => parts.as_slice(),
-        only => std::slice::from_ref(only),
-    };
+    let conjuncts = predicate.conjuncts();
     let probe = |conjunct: &'a Predicate| {
         let Predicate::Column(test) = conjunct else {
             return None;

@@ -13,7 +13,7 @@ use crate::rows::RowSet;
 
 /// The shortest average run of rows and gaps for which the decoder jumps over gaps. Below, it decodes
 /// gaps too, and would miss pages that were not fetched.
-const JUMPS_FROM: u64 = 32;
+pub(crate) const JUMPS_FROM: u64 = 32;
 
 /// Where the bytes of one column chunk lie.
 #[derive(Clone, Debug)]

@@ -109,9 +109,14 @@ impl<'a> TaskFile<'a> {
 
     /// The leaf columns of everything that the scan reads of the file.
     fn leaves(&self) -> Vec<usize> {
+        self.leaves_of(&self.scan.columns())
+    }
+
+    /// The leaf columns of some columns of the table, as far as they are in the file.
+    fn leaves_of(&self, positions: &[usize]) -> Vec<usize> {
         let constants = Constants::of(self.task);
-        let used = self.scan.columns().into_iter();
-        let stored = used.filter_map(|position| self.columns.columns.get(position)?.as_ref());
+        let used = positions.iter();
+        let stored = used.filter_map(|position| self.columns.columns.get(*position)?.as_ref());
         let stored = stored.filter(|column| constants.get(column.id).is_none());
         stored.flat_map(|column| column.leaves.clone()).collect()
     }
@@ -139,13 +144,14 @@ impl<'a> TaskFile<'a> {
         wanted: Vec<Wanted>,
         log: &mut TaskLog,
     ) -> Result<Vec<Wanted>, ScanError> {
+        let leaves = self.leaves();
         let doubtful = wanted
             .iter()
             .filter(|wanted| !wanted.settled)
             .map(|wanted| Doubtful {
                 row_group: wanted.candidate.row_group,
                 known: &wanted.candidate.known,
-                bytes: self.about(wanted),
+                bytes: self.about(wanted, &leaves),
                 passing: wanted.expected.rows(&wanted.rows),
             });
         let doubtful: Vec<Doubtful<'_>> = doubtful.collect();
@@ -189,9 +195,8 @@ impl<'a> TaskFile<'a> {
     }
 
     /// About how many bytes of a row group would be read.
-    fn about(&self, wanted: &Wanted) -> u64 {
-        let row_group = wanted.candidate.row_group;
-        let bytes = self.size(row_group, &self.leaves());
+    fn about(&self, wanted: &Wanted, leaves: &[usize]) -> u64 {
+        let bytes = self.size(wanted.candidate.row_group, leaves);
         let share = u128::from(bytes) * u128::from(wanted.rows.count());
         let share = share
             .checked_div(wanted.candidate.rows.into())
@@ -249,11 +254,12 @@ impl<'a> TaskFile<'a> {
         let filter = self.scan.filter.clone();
         let parts = filter.ordered(|part| {
             let fields = self.fields(part);
+            let leaves = self.leaves_of(&part.columns);
             let row_groups = wanted
                 .iter()
                 .filter(|wanted| !wanted.settled)
                 .map(|wanted| {
-                    let bytes = self.bytes(wanted.candidate.row_group, part);
+                    let bytes = self.size(wanted.candidate.row_group, &leaves);
                     (&wanted.expected, &wanted.rows, bytes)
                 });
             estimate(row_groups, &fields)
@@ -267,20 +273,6 @@ impl<'a> TaskFile<'a> {
             .iter()
             .filter_map(|column| ids.get(*column).copied())
             .collect()
-    }
-
-    /// The bytes of a part's columns in a row group.
-    fn bytes(&self, row_group: usize, part: &Conjuncts) -> u64 {
-        let constants = Constants::of(self.task);
-        let columns = part.columns.iter();
-        let stored = columns.filter_map(|position| self.columns.columns.get(*position)?.as_ref());
-        let leaves = stored
-            .filter(|column| constants.get(column.id).is_none())
-            .flat_map(|column| column.leaves.clone());
-        let chunks = leaves.filter_map(|leaf| self.file.chunk(row_group, leaf));
-        chunks
-            .map(|chunk| chunk.compressed_size().unsigned_abs())
-            .sum()
     }
 
     fn layouts(&self, stages: Stages) -> Result<FileStages, ScanError> {

@@ -75,27 +75,17 @@ mod tests {
     use std::sync::Arc;
 
     use arrow::array::{ArrayRef, Date32Array, Float64Array, Int16Array, Int64Array, StringArray};
-    use arrow::record_batch::RecordBatch;
-    use parquet::arrow::ArrowWriter;
-    use parquet::file::metadata::ParquetMetaDataReader;
     use parquet::file::properties::WriterProperties;
 
     use super::*;
+    use crate::one_column::written;
 
     fn bloom(column: ArrayRef) -> Bloom {
         let kind = column.data_type().clone();
-        let batch = RecordBatch::try_from_iter([("x", column)]).unwrap();
         let properties = WriterProperties::builder()
             .set_bloom_filter_enabled(true)
             .build();
-        let mut file = Vec::new();
-        let mut writer = ArrowWriter::try_new(&mut file, batch.schema(), Some(properties)).unwrap();
-        writer.write(&batch).unwrap();
-        writer.close().unwrap();
-        let file = Bytes::from(file);
-        let metadata = ParquetMetaDataReader::new()
-            .parse_and_finish(&file)
-            .unwrap();
+        let (file, metadata) = written(column, properties);
         let chunk = metadata.row_group(0).column(0);
         let span = bloom_span(chunk, file.len() as u64).unwrap();
         let place = |offset| usize::try_from(offset).unwrap();

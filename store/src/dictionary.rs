@@ -121,26 +121,11 @@ fn split<'a>(rest: &mut &'a [u8], length: usize) -> Option<&'a [u8]> {
 #[cfg(test)]
 mod tests {
     use arrow::array::{ArrayRef, Decimal128Array, Int32Array, StringArray};
-    use arrow::record_batch::RecordBatch;
-    use parquet::arrow::ArrowWriter;
     use parquet::basic::{Compression, ZstdLevel};
-    use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
     use parquet::file::properties::{WriterProperties, WriterVersion};
 
     use super::*;
-
-    fn written(column: ArrayRef, properties: WriterProperties) -> (Bytes, ParquetMetaData) {
-        let batch = RecordBatch::try_from_iter([("x", column)]).unwrap();
-        let mut file = Vec::new();
-        let mut writer = ArrowWriter::try_new(&mut file, batch.schema(), Some(properties)).unwrap();
-        writer.write(&batch).unwrap();
-        writer.close().unwrap();
-        let file = Bytes::from(file);
-        let metadata = ParquetMetaDataReader::new()
-            .parse_and_finish(&file)
-            .unwrap();
-        (file, metadata)
-    }
+    use crate::one_column::written;
 
     fn values(column: ArrayRef) -> Option<Vec<Datum>> {
         let kind = column.data_type().clone();

@@ -23,6 +23,8 @@ pub mod page_index;
 
 pub mod bloom;
 pub mod dictionary;
+#[cfg(test)]
+mod one_column;
 
 pub mod columns;
 pub mod infer;
