@@ -50,7 +50,7 @@ pub(crate) struct Args {
         value_parser = humantime::parse_duration
     )]
     ticket_wait: Duration,
-    /// Memory for what all scans together have fetched and not yet decoded
+    /// Memory for all scans together: what they have fetched, and what it takes to decode and send it
     #[arg(
         long, env = "FULMAR_MEMORY_LIMIT", value_name = "BYTES", default_value = "1GiB",
         value_parser = byte_size
@@ -71,7 +71,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     config.tickets.running = args.max_tickets.get();
     config.tickets.waiting = args.max_waiting_tickets;
     config.tickets.wait = args.ticket_wait;
-    config.scan.bytes_in_flight = u64::try_from(args.memory_limit)?;
+    config.scan.memory_bytes = u64::try_from(args.memory_limit)?;
     config.store = args.store.profile();
     let service = ::flight_server::serve(config, shutdown);
     args.announce.run(served, service).await

@@ -21,6 +21,12 @@ use std::process::ExitCode;
 
 use cli::Command;
 
+/// Batches are allocated on one thread and freed on another; the allocator of the C library then keeps
+/// much of their memory: twice as much as jemalloc in a scan of a large file.
+#[cfg(not(target_env = "msvc"))]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() -> ExitCode {
     let cli = match cli::parse() {
         Ok(cli) => cli,

@@ -6,6 +6,7 @@
 //! of `scan`; SQL is the planner's.
 
 mod admission;
+mod batches;
 mod config;
 mod error;
 mod open;

@@ -70,6 +70,11 @@ impl Opener {
         }
     }
 
+    /// Returns when a scan waits for memory that other scans hold.
+    pub(crate) async fn memory_is_wanted(&self) {
+        self.scanner.memory_is_wanted().await;
+    }
+
     /// The plan of a ticket, whose tasks are read one after another.
     ///
     /// # Errors

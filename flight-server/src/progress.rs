@@ -18,7 +18,11 @@ pub(crate) struct Progress {
     queued: Duration,
     started: Instant,
     first_batch: Mutex<Option<Duration>>,
-    to_skip: AtomicU64,
+    /// Where in the rows of the scan it is.
+    position: AtomicU64,
+    /// How many rows from the start the client has, or will have.
+    done: AtomicU64,
+    /// How many were scanned only to be left out.
     skipped: AtomicU64,
 }
 
@@ -39,7 +43,8 @@ impl Progress {
             queued: arrived.elapsed(),
             started: Instant::now(),
             first_batch: Mutex::new(None),
-            to_skip: AtomicU64::new(skip_rows),
+            position: AtomicU64::new(0),
+            done: AtomicU64::new(skip_rows),
             skipped: AtomicU64::new(0),
         }
     }
@@ -47,6 +52,11 @@ impl Progress {
     /// Since the scan began.
     pub(crate) fn elapsed(&self) -> Duration {
         self.started.elapsed()
+    }
+
+    /// The scan starts, or starts anew: what it passed on before is not passed on again.
+    pub(crate) fn from_start(&self) {
+        self.position.store(0, Ordering::Relaxed);
     }
 
     /// Notes a batch and leaves out the rows that the client has already.
@@ -57,9 +67,11 @@ impl Progress {
             .unwrap_or_else(PoisonError::into_inner);
         first.get_or_insert_with(|| self.started.elapsed());
         let rows = batch.num_rows();
-        let to_skip = self.to_skip.load(Ordering::Relaxed);
-        let skip = usize::try_from(to_skip).unwrap_or(usize::MAX).min(rows);
-        self.to_skip.fetch_sub(skip as u64, Ordering::Relaxed);
+        let position = self.position.fetch_add(rows as u64, Ordering::Relaxed);
+        let known = self.done.load(Ordering::Relaxed).saturating_sub(position);
+        let skip = usize::try_from(known).unwrap_or(usize::MAX).min(rows);
+        self.done
+            .fetch_max(position + rows as u64, Ordering::Relaxed);
         self.skipped.fetch_add(skip as u64, Ordering::Relaxed);
         batch.slice(skip, rows - skip)
     }

@@ -8,7 +8,6 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use arrow_flight::FlightData;
-use datafusion::error::DataFusionError;
 use futures::{FutureExt, Stream, StreamExt, TryStreamExt};
 use model::ScanReport;
 use tokio::sync::mpsc;
@@ -16,6 +15,7 @@ use tracing::Instrument;
 use wire::flight::{encode, report_json};
 
 use crate::admission::Place;
+use crate::batches::{Batches, RunningScan};
 use crate::error::FlightServerError;
 use crate::open::{Opened, Opener, ScanTicket};
 use crate::progress::{Cut, Progress};
@@ -89,8 +89,14 @@ async fn run(shared: Arc<Shared>, admitted: Admitted, sender: Sender) {
     let recorder = opened.recorder.clone();
     let closing = Arc::new(OnceLock::new());
     // What was shared with the scan is only read after a panic, and every piece of it stays valid.
-    let scan = messages(opened, &ticket, &progress, &closing);
-    let end = AssertUnwindSafe(pass_on(scan, &sender, &mut place))
+    let (scan, messages) = messages(opened, &ticket, &progress, &closing);
+    let make_room = || async {
+        shared.opener.memory_is_wanted().await;
+        if scan.give_up() {
+            tracing::info!("client takes nothing, others wait for memory: scan given up for now");
+        }
+    };
+    let end = AssertUnwindSafe(pass_on(messages, &sender, &mut place, make_room))
         .catch_unwind()
         .await;
     let end = end.unwrap_or_else(|panic| End::Failed(broken(panic.as_ref())));
@@ -111,29 +117,31 @@ async fn run(shared: Arc<Shared>, admitted: Admitted, sender: Sender) {
     }
 }
 
-/// The messages of a scan, from the schema to the report, which is also put into `closing`.
+/// A scan and its messages, from the schema to the report, which is also put into `closing`.
 fn messages(
     opened: Opened,
     ticket: &Arc<ScanTicket>,
     progress: &Arc<Progress>,
     closing: &Arc<OnceLock<ScanReport>>,
-) -> impl Stream<Item = Result<FlightData, FlightServerError>> + Send + 'static {
+) -> (
+    RunningScan,
+    impl Stream<Item = Result<FlightData, FlightServerError>> + Send + 'static,
+) {
     let Opened {
         plan,
         context,
         schema,
         recorder,
     } = opened;
-    let passing = Arc::clone(progress);
-    let batches = futures::stream::once(async move { plan.execute(0, context) })
-        .try_flatten()
-        .map_ok(move |batch| passing.pass(&batch))
-        .map_err(|error: DataFusionError| FlightServerError::Scan(error));
+    let batches = Batches::new(plan, context, Arc::clone(progress));
+    let scan = batches.handle();
+    let batches = batches.map_err(FlightServerError::Scan);
     let (ticket, progress) = (Arc::clone(ticket), Arc::clone(progress));
     let closing = Arc::clone(closing);
-    encode(schema, batches, async move {
+    let messages = encode(schema, batches, async move {
         report_json(closing.get_or_init(|| progress.report(&ticket, &recorder, None)))
-    })
+    });
+    (scan, messages)
 }
 
 /// How a scan ended.
@@ -154,11 +162,13 @@ impl End {
 }
 
 /// Sends messages until they end, one fails, or nobody takes them any more. The scan is gone when this
-/// returns. While the client takes nothing, others have its place.
-async fn pass_on(
+/// returns. While the client takes nothing, others have its place, and its memory when `make_room` finds
+/// that they need it.
+async fn pass_on<F: Future<Output = ()>>(
     messages: impl Stream<Item = Result<FlightData, FlightServerError>>,
     sender: &Sender,
     place: &mut Place,
+    make_room: impl Fn() -> F,
 ) -> End {
     let mut messages = pin!(messages);
     loop {
@@ -174,7 +184,7 @@ async fn pass_on(
             None => return End::Complete,
             Some(Err(error)) => return End::Failed(error),
             Some(Ok(message)) => {
-                let Ok(free) = room(sender, place).await else {
+                let Ok(free) = room(sender, place, make_room()).await else {
                     return End::Gone;
                 };
                 free.send(Ok(message));
@@ -187,11 +197,17 @@ async fn pass_on(
 async fn room<'a>(
     sender: &'a Sender,
     place: &mut Place,
+    make_room: impl Future<Output = ()>,
 ) -> Result<mpsc::Permit<'a, Result<FlightData, FlightServerError>>, mpsc::error::SendError<()>> {
     if let Ok(room) = tokio::time::timeout(place.idle(), sender.reserve()).await {
         return room;
     }
     place.leave();
+    tokio::select! {
+        biased;
+        room = sender.reserve() => return room,
+        () = make_room => {}
+    }
     sender.reserve().await
 }
 
@@ -248,7 +264,7 @@ mod tests {
         let (sender, _messages) = mpsc::channel(1);
         let messages = futures::stream::poll_fn(|_| panic!("a page that is not there"));
         let mut place = Gate::new(TicketLimits::default()).enter().await.unwrap();
-        let end = AssertUnwindSafe(pass_on(messages, &sender, &mut place))
+        let end = AssertUnwindSafe(pass_on(messages, &sender, &mut place, std::future::pending))
             .catch_unwind()
             .await;
         let error = broken(end.err().unwrap().as_ref());
@@ -264,7 +280,10 @@ mod tests {
         let (sender, messages) = mpsc::channel(1);
         let never = futures::stream::pending();
         let mut place = Gate::new(TicketLimits::default()).enter().await.unwrap();
-        let passing = tokio::spawn(async move { pass_on(never, &sender, &mut place).await });
+        let passing =
+            tokio::spawn(
+                async move { pass_on(never, &sender, &mut place, std::future::pending).await },
+            );
         drop(messages);
         assert!(matches!(passing.await.unwrap(), End::Gone));
     }

@@ -10,11 +10,13 @@ use arrow_flight::{Action, Criteria, Empty, FlightDescriptor, HandshakeRequest, 
 use fixtures::orders_batch;
 use fulmar_flight_server::TicketLimits;
 use futures::{StreamExt, TryStreamExt, stream};
+use model::ScanReport;
 use tonic::transport::Channel;
 use tonic::{Code, Request};
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
+use wire::flight::decode;
 use wire::serve::Listener;
 
 use support::{Server, eventually, many, months, sign};
@@ -100,6 +102,54 @@ async fn any_credentials_do_and_a_bearer_token_is_kept() {
         let messages = client.do_get(request).await.unwrap().into_inner();
         assert!(messages.map(Result::unwrap).count().await > 1);
     }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn clients_that_do_not_read_give_their_memory_to_those_that_do() {
+    let (_dir, _, work) = many(MANY_ROWS, 3).await;
+    let server =
+        Server::start_short_of_memory(Duration::from_millis(50), Duration::from_secs(30)).await;
+    let (expected, _) = server.rows(sign(work.clone())).await.unwrap();
+    let (_, undisturbed) = server.rows(sign(work.clone())).await.unwrap();
+    // Each takes its first rows, and holds what one scan can have before it stops.
+    let mut stopped = Vec::new();
+    for _ in 0..3 {
+        let ticket = sign(work.clone());
+        let answer = server.client().await.do_get(Ticket { ticket }).await;
+        let mut batches = decode(answer.unwrap().into_inner());
+        let schema = batches.schema().await.unwrap();
+        let first = batches.try_next().await.unwrap().unwrap();
+        assert!(first.num_rows() < 100_000);
+        stopped.push((batches, schema, vec![first]));
+    }
+    let mut requests = 0;
+    for (mut batches, schema, mut read) in stopped {
+        read.extend(batches.by_ref().try_collect::<Vec<_>>().await.unwrap());
+        assert!(concat_batches(&schema, &read).unwrap() == expected);
+        let report: ScanReport = serde_json::from_slice(batches.app_metadata()).unwrap();
+        assert!(report.complete);
+        assert_eq!(report.counts.rows_returned, MANY_ROWS);
+        requests += report.counts.requests;
+    }
+    // What was read twice is counted twice.
+    assert!(requests > 3 * undisturbed.counts.requests);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn without_that_a_scan_says_how_long_it_waited_for_memory() {
+    let (_dir, _, work) = many(MANY_ROWS, 3).await;
+    let server =
+        Server::start_short_of_memory(Duration::from_mins(1), Duration::from_millis(300)).await;
+    let ticket = sign(work.clone());
+    let answer = server.client().await.do_get(Ticket { ticket }).await;
+    let mut held = decode(answer.unwrap().into_inner());
+    held.try_next().await.unwrap().unwrap();
+    let (code, message) = server.error(sign(work)).await;
+    assert_eq!(code, Code::ResourceExhausted, "{message}");
+    assert!(message.contains("too many scans at once"), "{message}");
+    drop(held);
     server.stop().await;
 }
 

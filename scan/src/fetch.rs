@@ -12,8 +12,12 @@ use store::{Fetched, Ledger, StoreError, coalesce};
 use tokio::sync::Semaphore;
 
 use crate::error::ScanError;
+use crate::memory::{Held, Memory};
 use crate::read_plan::ChunkRead;
-use crate::scanner::{Held, InFlight};
+
+/// What a unit takes beside the bytes that were fetched: batches that are decoded from them, encoded, and
+/// wait for the network.
+const WORKING_BYTES: u64 = 3 * 1024 * 1024;
 
 /// A request before it is sent.
 #[derive(Clone, Debug)]
@@ -33,7 +37,7 @@ pub(crate) trait Reads {
 #[derive(Clone, Debug)]
 pub(crate) struct Fetcher {
     ledger: Arc<Ledger>,
-    in_flight: InFlight,
+    memory: Memory,
     connections: Arc<Semaphore>,
 }
 
@@ -61,12 +65,12 @@ enum Arriving {
 }
 
 impl Fetcher {
-    pub(crate) fn new(ledger: Arc<Ledger>, in_flight: InFlight) -> Self {
+    pub(crate) fn new(ledger: Arc<Ledger>, memory: Memory) -> Self {
         let connections = ledger.location().profile().parallel.max(1);
         Self {
             connections: Arc::new(Semaphore::new(connections)),
             ledger,
-            in_flight,
+            memory,
         }
     }
 
@@ -86,7 +90,7 @@ impl Fetcher {
         name: impl Fn(usize) -> String,
     ) -> Result<Unit<T>, ScanError> {
         let wanted = self.requests(&reads, name);
-        let held = self.in_flight.hold(size(&wanted)).await?;
+        let held = self.memory.hold(size(&wanted)).await?;
         Ok(self.send(reads, wanted, held, wave))
     }
 
@@ -99,7 +103,7 @@ impl Fetcher {
         name: impl Fn(usize) -> String,
     ) -> Result<Unit<T>, Vec<T>> {
         let wanted = self.requests(&reads, name);
-        match self.in_flight.try_hold(size(&wanted)) {
+        match self.memory.try_hold(size(&wanted)) {
             Some(held) => Ok(self.send(reads, wanted, held, wave)),
             None => Err(reads),
         }
@@ -173,11 +177,12 @@ impl Arriving {
     }
 }
 
+/// The memory that a unit takes.
 fn size(wanted: &[Planned]) -> u64 {
-    wanted
+    let fetched = wanted
         .iter()
-        .map(|wanted| wanted.range.end - wanted.range.start)
-        .sum()
+        .map(|wanted| wanted.range.end - wanted.range.start);
+    fetched.sum::<u64>() + WORKING_BYTES
 }
 
 /// The requests for some chunks, and what each is for. Pure but for the store's profile.

@@ -40,6 +40,7 @@ mod fetch_order;
 mod read_plan;
 
 mod fetch;
+mod memory;
 mod waves;
 
 mod decode;

@@ -68,7 +68,7 @@ impl Waves {
     ) -> Self {
         let most_bytes = if ahead { scanner.limits.wave_bytes } else { 0 };
         Self {
-            fetcher: Fetcher::new(Arc::clone(log.ledger()), scanner.in_flight.clone()),
+            fetcher: Fetcher::new(Arc::clone(log.ledger()), scanner.memory.clone()),
             plan,
             most_bytes,
             ahead,

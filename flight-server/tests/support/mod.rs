@@ -69,10 +69,34 @@ impl Server {
         Self::start_on(listener, catalog, tickets)
     }
 
+    /// A server whose scans share so little memory that one at a time has some.
+    pub(crate) async fn start_short_of_memory(idle: Duration, patience: Duration) -> Self {
+        let listener = Listener::bind("127.0.0.1:0", false).await.unwrap();
+        let tickets = TicketLimits {
+            idle,
+            ..TicketLimits::default()
+        };
+        let scan = scan::Limits {
+            memory_bytes: 1,
+            patience,
+            ..scan::Limits::default()
+        };
+        Self::start_limited(listener, None, tickets, scan)
+    }
+
     pub(crate) fn start_on(
         listener: Listener,
         catalog: Option<String>,
         tickets: TicketLimits,
+    ) -> Self {
+        Self::start_limited(listener, catalog, tickets, scan::Limits::default())
+    }
+
+    fn start_limited(
+        listener: Listener,
+        catalog: Option<String>,
+        tickets: TicketLimits,
+        scan: scan::Limits,
     ) -> Self {
         let location = listener.location();
         let shutdown = CancellationToken::new();
@@ -83,7 +107,7 @@ impl Server {
             keys: keys(KEY),
             advertise: None,
             tickets,
-            scan: scan::Limits::default(),
+            scan,
         };
         let task = tokio::spawn(serve(config, shutdown.clone()));
         Self {

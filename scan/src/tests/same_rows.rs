@@ -21,7 +21,7 @@ struct Fixture {
 /// So small that every row group is a wave and waits for the one before.
 const TINY: Limits = Limits {
     wave_bytes: 1,
-    bytes_in_flight: 1,
+    memory_bytes: 1,
     patience: Duration::from_secs(10),
     footer_bytes: 1,
     batch_rows: 7,

@@ -79,7 +79,7 @@ async fn footers_beyond_the_memory_for_them_are_read_again() {
 async fn scans_that_wait_for_each_others_memory_all_end() {
     let dir = tempfile::tempdir().unwrap();
     let limits = Limits {
-        bytes_in_flight: 64 * 1024,
+        memory_bytes: 64 * 1024,
         wave_bytes: 1,
         ..Limits::default()
     };
@@ -98,13 +98,13 @@ async fn scans_that_wait_for_each_others_memory_all_end() {
 async fn a_scan_that_finds_no_memory_in_time_says_so() {
     let dir = tempfile::tempdir().unwrap();
     let limits = Limits {
-        bytes_in_flight: 1,
+        memory_bytes: 1,
         patience: Duration::from_millis(20),
         ..Limits::default()
     };
     let written = orders_sorted(dir.path(), 2_000).unwrap();
     let table = Table::limited("orders", &written, limits).await;
-    let _held = table.scanner.in_flight.hold(1).await.unwrap();
+    let _held = table.scanner.memory.hold(1).await.unwrap();
     let error = table
         .try_scan(table.spec(&["note"], None), &table.tasks)
         .await

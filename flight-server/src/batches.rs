@@ -1,0 +1,110 @@
+//! The batches of a ticket's scan. While its client takes nothing, a scan can be given up, so that others
+//! have its memory; when its next batch is asked for, it starts anew and leaves out what was passed on.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+
+use arrow::record_batch::RecordBatch;
+use datafusion::error::DataFusionError;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_plan::ExecutionPlan;
+use futures::{Stream, StreamExt};
+
+use crate::progress::Progress;
+
+/// What is left to pass on of a scan.
+#[derive(Debug)]
+pub(crate) struct Batches {
+    plan: Arc<dyn ExecutionPlan>,
+    context: Arc<TaskContext>,
+    progress: Arc<Progress>,
+    scan: RunningScan,
+}
+
+/// The scan behind some batches. Clones are the same one.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RunningScan(Arc<Mutex<State>>);
+
+#[derive(Default)]
+enum State {
+    /// It has not begun, or was given up.
+    #[default]
+    Idle,
+    Running(SendableRecordBatchStream),
+    Ended,
+}
+
+impl Batches {
+    /// The rows of a plan's only partition. They come in the same order however often the plan is
+    /// executed: a scan reads its tasks, and the rows of each, in their order.
+    pub(crate) fn new(
+        plan: Arc<dyn ExecutionPlan>,
+        context: Arc<TaskContext>,
+        progress: Arc<Progress>,
+    ) -> Self {
+        Self {
+            plan,
+            context,
+            progress,
+            scan: RunningScan::default(),
+        }
+    }
+
+    /// The scan behind them, for whoever may give it up.
+    pub(crate) fn handle(&self) -> RunningScan {
+        self.scan.clone()
+    }
+}
+
+impl RunningScan {
+    /// Ends the scan and frees what it holds until a batch is asked for again. Says whether there was
+    /// something to end.
+    pub(crate) fn give_up(&self) -> bool {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let runs = matches!(*state, State::Running(_));
+        if runs {
+            *state = State::Idle;
+        }
+        runs
+    }
+}
+
+impl Stream for Batches {
+    type Item = Result<RecordBatch, DataFusionError>;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = self.get_mut();
+        let state = &mut *this.scan.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let State::Idle = state {
+            let context = Arc::clone(&this.context);
+            *state = match this.plan.execute(0, context) {
+                Ok(batches) => State::Running(batches),
+                Err(error) => {
+                    *state = State::Ended;
+                    return Poll::Ready(Some(Err(error)));
+                }
+            };
+            this.progress.from_start();
+        }
+        let State::Running(batches) = state else {
+            return Poll::Ready(None);
+        };
+        let next = ready!(batches.poll_next_unpin(cx));
+        if !matches!(next, Some(Ok(_))) {
+            *state = State::Ended;
+        }
+        Poll::Ready(next.map(|batch| batch.map(|batch| this.progress.pass(&batch))))
+    }
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Idle => "Idle",
+            Self::Running(_) => "Running",
+            Self::Ended => "Ended",
+        })
+    }
+}
