@@ -3,9 +3,11 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use ::flight_server::FlightServerConfig;
+use ::flight_server::{FlightServerConfig, scan_memory};
 
-use crate::flags::{KeyFlags, ListenFlags, StoreFlags, advertised, byte_size, host_port, location};
+use crate::flags::{
+    FlagError, KeyFlags, ListenFlags, StoreFlags, advertised, byte_size, host_port, location,
+};
 use crate::shutdown;
 
 /// Flags of a Flight server.
@@ -50,7 +52,7 @@ pub(crate) struct Args {
         value_parser = humantime::parse_duration
     )]
     ticket_wait: Duration,
-    /// Memory for all scans together: what they have fetched, and what it takes to decode and send it
+    /// Memory for all tickets together: what they fetch, decode and send
     #[arg(
         long, env = "FULMAR_MEMORY_LIMIT", value_name = "BYTES", default_value = "1GiB",
         value_parser = byte_size
@@ -71,7 +73,10 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     config.tickets.running = args.max_tickets.get();
     config.tickets.waiting = args.max_waiting_tickets;
     config.tickets.wait = args.ticket_wait;
-    config.scan.memory_bytes = u64::try_from(args.memory_limit)?;
+    let memory = u64::try_from(args.memory_limit)?;
+    config.scan.memory_bytes = scan_memory(memory, config.tickets).map_err(|error| {
+        FlagError::new("--memory-limit", format!("{error} (see --max-tickets)"))
+    })?;
     config.store = args.store.profile();
     let service = ::flight_server::serve(config, shutdown);
     args.announce.run(served, service).await

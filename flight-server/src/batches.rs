@@ -86,7 +86,7 @@ impl Stream for Batches {
                     return Poll::Ready(Some(Err(error)));
                 }
             };
-            this.progress.from_start();
+            this.progress.start();
         }
         let State::Running(batches) = state else {
             return Poll::Ready(None);

@@ -26,6 +26,14 @@ pub struct FlightServerConfig {
     pub store: StoreProfile,
 }
 
+const MIB: u64 = 1024 * 1024;
+
+/// What a ticket takes beside what its scan holds: messages that are encoded and wait for the network.
+const TICKET_BYTES: u64 = 3 * MIB;
+
+/// Scans with less would wait for each other at every step.
+const LEAST_SCAN_BYTES: u64 = 32 * MIB;
+
 impl FlightServerConfig {
     /// A configuration with the default limits, which tells no catalog.
     pub fn new(listener: Listener, keys: TicketKeys) -> Self {
@@ -41,6 +49,31 @@ impl FlightServerConfig {
     }
 }
 
+/// The memory of scans when a server has `bytes` for them and for the messages of all tickets.
+///
+/// # Errors
+/// When that is too little for so many tickets.
+pub fn scan_memory(bytes: u64, tickets: TicketLimits) -> Result<u64, MemoryError> {
+    let running = u64::try_from(tickets.running).unwrap_or(u64::MAX);
+    let messages = running.saturating_mul(TICKET_BYTES);
+    let left = bytes.saturating_sub(messages);
+    if left < LEAST_SCAN_BYTES {
+        return Err(MemoryError {
+            tickets: running,
+            needed_mib: messages.saturating_add(LEAST_SCAN_BYTES) / MIB,
+        });
+    }
+    Ok(left)
+}
+
+/// There is too little memory for the tickets at once.
+#[derive(Debug, thiserror::Error)]
+#[error("{tickets} tickets at once need at least {needed_mib} MiB")]
+pub struct MemoryError {
+    tickets: u64,
+    needed_mib: u64,
+}
+
 /// How many tickets are scanned at once, and how long others wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TicketLimits {
@@ -50,7 +83,7 @@ pub struct TicketLimits {
     pub waiting: usize,
     /// How long a ticket waits before it is refused.
     pub wait: Duration,
-    /// How long a ticket keeps its place while its client takes nothing; others are scanned meanwhile.
+    /// How long a ticket keeps its place while its client takes nothing, and its memory when others need it.
     pub idle: Duration,
 }
 
@@ -62,5 +95,26 @@ impl Default for TicketLimits {
             wait: Duration::from_secs(30),
             idle: Duration::from_secs(1),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tickets_that_do_not_fit_into_memory_are_refused_at_the_start() {
+        let tickets = |running| TicketLimits {
+            running,
+            ..TicketLimits::default()
+        };
+        assert_eq!(scan_memory(1024 * MIB, tickets(64)).unwrap(), 832 * MIB);
+        assert_eq!(scan_memory(35 * MIB, tickets(1)).unwrap(), 32 * MIB);
+        let error = scan_memory(128 * MIB, tickets(64)).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "64 tickets at once need at least 224 MiB"
+        );
+        assert!(scan_memory(u64::MAX, tickets(usize::MAX)).is_err());
     }
 }

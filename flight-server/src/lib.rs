@@ -16,6 +16,6 @@ mod run;
 mod serve;
 mod service;
 
-pub use config::{FlightServerConfig, TicketLimits};
+pub use config::{FlightServerConfig, MemoryError, TicketLimits, scan_memory};
 pub use error::{FlightServerError, StartError};
 pub use serve::serve;

@@ -55,7 +55,7 @@ impl Progress {
     }
 
     /// The scan starts, or starts anew: what it passed on before is not passed on again.
-    pub(crate) fn from_start(&self) {
+    pub(crate) fn start(&self) {
         self.position.store(0, Ordering::Relaxed);
     }
 

@@ -4,6 +4,7 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -22,7 +23,10 @@ use crate::progress::{Cut, Progress};
 use crate::reports::Reports;
 
 /// Messages, of about one MiB each, that wait for the network.
-const AHEAD: usize = 2;
+const AHEAD: usize = 1;
+
+/// How often the time doubles for which a scan keeps its memory while its client takes nothing.
+const MOST_DOUBLINGS: u32 = 10;
 
 /// How long files that were being opened may take to stop. Nothing waits for it but the report.
 const SETTLE_LIMIT: Duration = Duration::from_secs(1);
@@ -90,9 +94,15 @@ async fn run(shared: Arc<Shared>, admitted: Admitted, sender: Sender) {
     let closing = Arc::new(OnceLock::new());
     // What was shared with the scan is only read after a panic, and every piece of it stays valid.
     let (scan, messages) = messages(opened, &ticket, &progress, &closing);
+    let given_up = AtomicU32::new(0);
+    let idle = place.idle();
     let make_room = || async {
+        // Each time it waits longer, so that a slow client comes to its end whatever others need.
+        let before = given_up.load(Ordering::Relaxed).min(MOST_DOUBLINGS);
+        tokio::time::sleep(idle * ((1 << before) - 1)).await;
         shared.opener.memory_is_wanted().await;
         if scan.give_up() {
+            given_up.fetch_add(1, Ordering::Relaxed);
             tracing::info!("client takes nothing, others wait for memory: scan given up for now");
         }
     };
