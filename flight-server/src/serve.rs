@@ -39,6 +39,8 @@ pub async fn serve(
     let location = config.advertise.unwrap_or_else(|| own_location(address));
     let running = TaskTracker::new();
     let stores = Stores::from_env().with_remote_profile(config.store);
+    let warming_up = stores.clone();
+    tokio::task::spawn_blocking(move || warming_up.warm_up());
     let service = ScanService {
         keys: config.keys,
         gate: Gate::new(config.tickets),

@@ -238,7 +238,7 @@ async fn a_client_that_reads_nothing_keeps_no_other_waiting_and_loses_no_row() {
     let (rows, _) = server.rows(sign(work.clone())).await.unwrap();
     assert_eq!(rows, expected);
     for stream in held {
-        let mut batches = wire::flight::decode(stream);
+        let mut batches = decode(stream);
         let schema = batches.schema().await.unwrap();
         let read: Vec<_> = batches.by_ref().try_collect().await.unwrap();
         assert_eq!(concat_batches(&schema, &read).unwrap(), expected);
@@ -270,7 +270,7 @@ async fn at_shutdown_streams_finish_and_the_server_ends() {
     };
     let answer = client.do_get(first).await.unwrap();
     let late = Ticket { ticket };
-    let mut batches = wire::flight::decode(answer.into_inner());
+    let mut batches = decode(answer.into_inner());
     batches.schema().await.unwrap();
     let uri = server.location.replace("grpc+tcp", "http");
     let channel = Channel::from_shared(uri).unwrap().connect().await.unwrap();

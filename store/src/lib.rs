@@ -5,6 +5,7 @@
 
 mod url;
 
+mod clients;
 pub mod error;
 pub mod location;
 pub mod open;

@@ -13,6 +13,7 @@ use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{ObjectStore, RetryConfig};
 
+use crate::clients::Clients;
 use crate::error::StoreError;
 use crate::location::Location;
 use crate::profile::StoreProfile;
@@ -22,6 +23,7 @@ use crate::url::{self, Split};
 #[derive(Clone)]
 pub struct Stores {
     opened: Arc<Mutex<HashMap<String, Opened>>>,
+    clients: Clients,
     remote: StoreProfile,
     local: StoreProfile,
 }
@@ -38,6 +40,7 @@ impl Stores {
     pub fn from_env() -> Self {
         Self {
             opened: Arc::default(),
+            clients: Clients::default(),
             remote: StoreProfile::BALANCED,
             local: StoreProfile::LOCAL,
         }
@@ -107,6 +110,20 @@ impl Stores {
         })
     }
 
+    /// Makes what the first request to an object store of the environment needs beside the network, so that
+    /// it need not wait for it. Blocks for some milliseconds, and sends nothing.
+    pub fn warm_up(&self) {
+        if std::env::vars_os().any(|(name, _)| name.to_string_lossy().starts_with("AWS_")) {
+            // Whether the environment is enough is for whoever opens a store of its own to say.
+            let bucket = Split {
+                scheme: "s3".to_owned(),
+                authority: "warm-up".to_owned(),
+                key: String::new(),
+            };
+            let _ = open_remote(&bucket, no_retries(), &self.clients);
+        }
+    }
+
     fn open(&self, split: &Split) -> Result<Opened, StoreError> {
         let root = split.root();
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
@@ -117,7 +134,7 @@ impl Stores {
             url: root.clone(),
             reason: error.to_string(),
         };
-        let fresh = open_pair(split).map_err(failed)?;
+        let fresh = open_pair(split, &self.clients).map_err(failed)?;
         opened.insert(root, fresh.clone());
         Ok(fresh)
     }
@@ -130,7 +147,7 @@ impl fmt::Debug for Stores {
     }
 }
 
-fn open_pair(split: &Split) -> Result<Opened, object_store::Error> {
+fn open_pair(split: &Split, clients: &Clients) -> Result<Opened, object_store::Error> {
     let root = split.root().into();
     let same = |store: Arc<dyn ObjectStore>, root| Opened {
         reader: Arc::clone(&store),
@@ -141,8 +158,8 @@ fn open_pair(split: &Split) -> Result<Opened, object_store::Error> {
         "file" => Ok(same(Arc::new(LocalFileSystem::new()), root)),
         "memory" => Ok(same(Arc::new(InMemory::new()), root)),
         _ => Ok(Opened {
-            store: open_remote(split, RetryConfig::default())?,
-            reader: open_remote(split, no_retries())?,
+            store: open_remote(split, RetryConfig::default(), clients)?,
+            reader: open_remote(split, no_retries(), clients)?,
             root,
         }),
     }
@@ -151,24 +168,32 @@ fn open_pair(split: &Split) -> Result<Opened, object_store::Error> {
 fn open_remote(
     split: &Split,
     retry: RetryConfig,
+    clients: &Clients,
 ) -> Result<Arc<dyn ObjectStore>, object_store::Error> {
     let url = split.root();
     match split.scheme.as_str() {
         "s3" => {
-            let mut builder = AmazonS3Builder::from_env().with_url(url).with_retry(retry);
+            let mut builder = AmazonS3Builder::from_env()
+                .with_url(url)
+                .with_retry(retry)
+                .with_http_connector(clients.clone());
             if plain_http(&["AWS_ENDPOINT", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"]) {
                 builder = builder.with_allow_http(true);
             }
             Ok(Arc::new(builder.build()?))
         }
         "gs" => {
-            let builder = GoogleCloudStorageBuilder::from_env();
-            Ok(Arc::new(builder.with_url(url).with_retry(retry).build()?))
+            let builder = GoogleCloudStorageBuilder::from_env()
+                .with_url(url)
+                .with_retry(retry)
+                .with_http_connector(clients.clone());
+            Ok(Arc::new(builder.build()?))
         }
         _ => {
             let mut builder = MicrosoftAzureBuilder::from_env()
                 .with_url(url)
-                .with_retry(retry);
+                .with_retry(retry)
+                .with_http_connector(clients.clone());
             if plain_http(&["AZURE_ENDPOINT", "AZURE_STORAGE_ENDPOINT"]) {
                 builder = builder.with_allow_http(true);
             }

@@ -144,27 +144,62 @@ fn transfer(bytes: u64, rate: u64) -> Duration {
     Duration::from_micros(u64::try_from(micros).unwrap_or(u64::MAX))
 }
 
-/// Merges ranges whose gap is at most the profile's hole, as long as the result is at most its longest
-/// request. A range that is longer by itself stays whole, so that each given range lies in exactly one
-/// of the result. Empty ranges vanish; the result is in order and disjoint.
+/// Merges ranges whose gap is worth reading, as long as the result is at most the profile's longest
+/// request. A gap is worth it when a request more would cost as much, and when it is not longer than what
+/// is needed on both sides of it: requests that are sent together wait only once. A range that is longer
+/// by itself stays whole, so that each given range lies in exactly one of the result. Empty ranges vanish;
+/// the result is in order and disjoint.
 pub fn coalesce(mut ranges: Vec<Range<u64>>, profile: &StoreProfile) -> Vec<Range<u64>> {
     ranges.retain(|range| range.start < range.end);
     ranges.sort_unstable_by_key(|range| (range.start, range.end));
-    let mut merged: Vec<Range<u64>> = Vec::with_capacity(ranges.len());
-    for range in ranges {
-        match merged.last_mut() {
-            Some(last) if joins(last, &range, profile) => last.end = last.end.max(range.end),
-            _ => merged.push(range),
+    let whole = |range: Range<u64>| Run {
+        needed: range.end - range.start,
+        range,
+    };
+    let mut runs: Vec<Run> = ranges.into_iter().map(whole).collect();
+    // What a run needs grows with it, and with that the hole that it is worth.
+    loop {
+        let before = runs.len();
+        runs = joined(runs, profile);
+        if runs.len() == before {
+            return runs.into_iter().map(|run| run.range).collect();
         }
     }
-    merged
 }
 
-fn joins(last: &Range<u64>, next: &Range<u64>, profile: &StoreProfile) -> bool {
-    if next.start < last.end {
-        return true;
+fn joined(runs: Vec<Run>, profile: &StoreProfile) -> Vec<Run> {
+    let mut joined: Vec<Run> = Vec::with_capacity(runs.len());
+    for run in runs {
+        match joined.last_mut() {
+            Some(last) if last.joins(&run, profile) => last.join(&run),
+            _ => joined.push(run),
+        }
     }
-    next.start - last.end <= profile.hole() && next.end - last.start <= profile.max_request
+    joined
+}
+
+/// Ranges that are read together.
+struct Run {
+    range: Range<u64>,
+    /// Bytes of it that are not in holes.
+    needed: u64,
+}
+
+impl Run {
+    fn joins(&self, next: &Self, profile: &StoreProfile) -> bool {
+        if next.range.start < self.range.end {
+            return true;
+        }
+        let hole = next.range.start - self.range.end;
+        let length = next.range.end - self.range.start;
+        hole <= profile.hole().min(self.needed + next.needed) && length <= profile.max_request
+    }
+
+    fn join(&mut self, next: &Self) {
+        let twice = self.range.end.saturating_sub(next.range.start);
+        self.needed += next.needed.saturating_sub(twice);
+        self.range.end = self.range.end.max(next.range.end);
+    }
 }
 
 #[cfg(test)]
@@ -214,7 +249,7 @@ mod tests {
     #[allow(clippy::single_range_in_vec_init)]
     fn near_ranges_are_read_as_one() {
         type Ranges = Vec<Range<u64>>;
-        let cases: [(Ranges, Ranges); 7] = [
+        let cases: [(Ranges, Ranges); 10] = [
             (vec![], vec![]),
             (vec![5..5], vec![]),
             (vec![20..30, 0..10], vec![0..30]),
@@ -222,6 +257,10 @@ mod tests {
             (vec![0..60, 60..110], vec![0..60, 60..110]),
             (vec![0..500, 505..510], vec![0..500, 505..510]),
             (vec![0..90, 50..200], vec![0..200]),
+            // A hole that is longer than what it joins is not.
+            (vec![0..3, 12..14], vec![0..3, 12..14]),
+            (vec![0..3, 5..9, 18..20], vec![0..20]),
+            (vec![0..5, 15..18, 19..22], vec![0..22]),
         ];
         for (given, expected) in cases {
             assert_eq!(coalesce(given.clone(), &SMALL), expected, "{given:?}");

@@ -342,7 +342,7 @@ async fn a_footer_that_is_kept_is_not_read_again() {
         (second.counts.waves, second.counts.footer_cache_hits),
         (1, 1)
     );
-    takes(&second, 50..60);
+    takes(&second, 30..40);
 }
 
 #[tokio::test(start_paused = true)]
