@@ -6,7 +6,7 @@ import pathlib
 import signal
 import sys
 
-from . import local
+from . import decoding, local
 from .failure import Failure
 from .flight import bench as flight
 from .machine import busy
@@ -16,8 +16,8 @@ from .scan import bench as scan
 
 def main():
     parser = argparse.ArgumentParser(prog="python -m benches", description="Measures Fulmar beside other engines.")
-    commands = parser.add_subparsers(required=True, metavar="scan | flight | local")
-    for benchmark in (scan, flight, local):
+    commands = parser.add_subparsers(required=True, metavar="scan | flight | local | decode")
+    for benchmark in (scan, flight, local, decoding):
         name = benchmark.NAME
         lines = benchmark.__doc__.splitlines()
         command = commands.add_parser(name, help=lines[0], description=lines[0])

@@ -13,16 +13,19 @@ use crate::error::ScanError;
 #[derive(Debug)]
 pub(crate) struct Batches {
     coalescer: BatchCoalescer,
+    /// A batch of more rows is large enough, and passes without being copied.
+    large: usize,
     rows: u64,
     bytes: u64,
 }
 
 impl Batches {
     pub(crate) fn new(schema: SchemaRef, batch_rows: usize) -> Self {
-        let coalescer = BatchCoalescer::new(schema, batch_rows)
-            .with_biggest_coalesce_batch_size(Some(batch_rows / 2));
+        let large = batch_rows / 2;
         Self {
-            coalescer,
+            coalescer: BatchCoalescer::new(schema, batch_rows)
+                .with_biggest_coalesce_batch_size(Some(large)),
+            large,
             rows: 0,
             bytes: 0,
         }
@@ -37,6 +40,10 @@ impl Batches {
     ) -> Result<(), ScanError> {
         self.rows += batch.num_rows() as u64;
         self.bytes += bytes(&batch);
+        if batch.num_rows() > self.large {
+            // Else the end of one row group would shift, and so copy, all rows of the next.
+            self.flush()?;
+        }
         self.coalescer.push_batch(batch).map_err(internal)?;
         if self.bytes >= BATCH_BYTES || enough.is_some_and(|rows| self.rows >= rows) {
             self.flush()?;
@@ -100,6 +107,17 @@ mod tests {
         assert_eq!(sizes(&mut batches), [100]);
         batches.push(texts(2, 5 << 20), None).unwrap();
         assert_eq!(sizes(&mut batches), [52]);
+    }
+
+    #[test]
+    fn large_batches_pass_as_they_are() {
+        let mut batches = Batches::new(texts(0, 0).schema(), 100);
+        for rows in [100, 30, 100, 60, 20, 20] {
+            batches.push(texts(rows, 1), None).unwrap();
+        }
+        assert_eq!(sizes(&mut batches), [100, 30, 100, 60]);
+        assert!(batches.flush().unwrap());
+        assert_eq!(sizes(&mut batches), [40]);
     }
 
     #[test]

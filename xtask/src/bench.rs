@@ -64,6 +64,19 @@ pub(crate) struct Local {
     reps: u32,
 }
 
+/// Flags of decoding in memory.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Decode {
+    /// Rows of the file.
+    #[arg(long, value_name = "N", default_value_t = 2_000_000)]
+    rows: u64,
+    /// Seconds for each query and engine.
+    #[arg(long, value_name = "S", default_value_t = 5)]
+    seconds: u32,
+    #[command(flatten)]
+    report: Report,
+}
+
 /// Where a report goes.
 #[derive(Debug, clap::Args)]
 struct Report {
@@ -130,9 +143,21 @@ pub(crate) fn local(paths: &Paths, flags: &Local) -> Result<()> {
     run(&mut command)
 }
 
-/// Builds the binary that is measured.
+/// Measures decoding and filtering in memory beside DataFusion's own scan.
+pub(crate) fn decode(paths: &Paths, flags: &Decode) -> Result<()> {
+    let binary = release(paths)?;
+    let mut command = benchmark(paths, "decode", &binary, flags.seconds)?;
+    command
+        .arg("--fixtures")
+        .arg(fixtures(paths, &binary, flags.rows)?)
+        .args(["--rows", &flags.rows.to_string()]);
+    flags.report.add(paths, true, &mut command)?;
+    run(&mut command)
+}
+
+/// Builds the binaries that are measured.
 fn release(paths: &Paths) -> Result<PathBuf> {
-    run(cargo(paths).args(["build", "--release", "--workspace", "--bin", "fulmar"]))?;
+    run(cargo(paths).args(["build", "--release", "--workspace", "--bins"]))?;
     let binary = paths.fulmar("release");
     ensure!(binary.exists(), "{} was not built", binary.display());
     Ok(binary)

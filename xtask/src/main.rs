@@ -53,6 +53,8 @@ enum Benchmark {
     Flight(bench::Flight),
     /// The fortnight over local files, everything warm.
     Local(bench::Local),
+    /// Decoding and filtering in memory, beside DataFusion's own scan.
+    Decode(bench::Decode),
 }
 
 fn main() -> ExitCode {
@@ -74,5 +76,6 @@ fn dispatch(command: &Command) -> anyhow::Result<()> {
         Command::Bench(Benchmark::Scan(flags)) => bench::scan(&paths, flags),
         Command::Bench(Benchmark::Flight(flags)) => bench::flight(&paths, flags),
         Command::Bench(Benchmark::Local(flags)) => bench::local(&paths, flags),
+        Command::Bench(Benchmark::Decode(flags)) => bench::decode(&paths, flags),
     }
 }
