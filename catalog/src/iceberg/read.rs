@@ -223,8 +223,9 @@ fn bounds(file: Record<'_>, rows: u64, columns: &Columns) -> Vec<(FieldId, Colum
     set("upper_bounds", &|bounds, value, kind| {
         bounds.upper = outer(value, kind);
     });
-    bounds.retain(|(_, bounds)| bounds.row_count.is_some());
-    bounds
+    let known = bounds.into_iter();
+    let known = known.filter(|(_, bounds)| bounds.row_count.is_some());
+    known.map(|(id, bounds)| (id, bounds.sound())).collect()
 }
 
 fn count(value: &Value) -> Option<u64> {
@@ -232,6 +233,5 @@ fn count(value: &Value) -> Option<u64> {
 }
 
 fn outer(value: &Value, kind: &DataType) -> Option<Bound> {
-    let value = decode(bytes(value)?, kind)?;
-    (!value.is_nan()).then(|| Bound::outer(value))
+    decode(bytes(value)?, kind).map(Bound::outer)
 }

@@ -106,6 +106,32 @@ async fn truncated_bounds_in_manifests_are_compared_as_bytes() {
     assert_eq!(skipped(&lake, "bounds", "s = 'A'").await, 2);
 }
 
+/// Pitfall 9: bounds of a manifest that cross by bytes were found in the order of UTF-16 units, and bound nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn strings_ordered_by_utf16_units_have_bounds_that_cross_in_manifests() {
+    let lake = Lake::start(1).await;
+    let words = ["\u{fffd}", "\u{1f600}"];
+    lake.create("t", |folder| {
+        let column = StringArray::from(words.to_vec());
+        write(&folder.join("a.parquet"), vec![("s", Arc::new(column))]);
+    })
+    .await;
+    let metadata = Metadata::of_adopted(&lake, "t").await;
+    metadata.change_entries(|entry| {
+        set_metric(entry, "lower_bounds", 1, Some("\u{1f600}".as_bytes()));
+        set_metric(entry, "upper_bounds", 1, Some("\u{fffd}".as_bytes()));
+    });
+    let rows = batch(vec![("s", Arc::new(StringArray::from(words.to_vec())))]);
+    let filters = [
+        "s = '\u{fffd}'",
+        "s = '\u{1f600}'",
+        "s > '\u{fffd}'",
+        "s < '\u{1f600}'",
+        "s <> '\u{fffd}'",
+    ];
+    check(&lake, &rows, &filters).await;
+}
+
 /// Pitfalls 3 and 1: counts that a manifest does not state are unknown and not zero, those of NaN too.
 #[tokio::test(flavor = "multi_thread")]
 async fn missing_counts_in_manifests_are_unknown_and_not_zero() {
