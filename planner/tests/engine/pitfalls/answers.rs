@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use apache_avro::types::Value;
 use arrow::array::{Float64Array, Int64Array, StringArray};
+use wire::{Categorized, Category};
 
 use super::{batch, check, in_memory, text, write};
 use crate::lake::{Lake, session, statement};
-use crate::metadata::{Metadata, field, is_about};
+use crate::metadata::{Metadata, data_file, field, is_about};
 
 /// Pitfalls 26 and 28: tables of other formats, whose logs and delete files say which rows count, are
 /// refused by their format.
@@ -57,13 +58,29 @@ async fn deletes_are_refused_and_never_ignored() {
         "SELECT max(x) FROM t",
     ] {
         let refused = lake.query_in(&session(), sql).await;
-        let error = refused.unwrap_err().to_string();
+        let error = refused.unwrap_err();
+        assert_eq!(error.category(), Category::Unsupported, "{sql}: {error}");
+        let error = error.to_string();
         assert!(error.contains("fulmar.main.t"), "{sql}: {error}");
         assert!(
             error.contains("delete files are not supported"),
             "{sql}: {error}"
         );
     }
+}
+
+/// Pitfall 28: a delete file that stands where data files should is no data file.
+#[tokio::test(flavor = "multi_thread")]
+async fn deletes_among_data_files_give_no_rows() {
+    let (lake, metadata) = two_files().await;
+    metadata.change_entries(|entry| {
+        if is_about(entry, "/a.parquet") {
+            *field(data_file(entry), "content") = Value::Int(1);
+        }
+    });
+    let refused = lake.query_in(&session(), "SELECT * FROM t").await;
+    let error = refused.unwrap_err();
+    assert_eq!(error.category(), Category::Corrupt, "{error}");
 }
 
 /// Pitfall 28: an entry that says that its file was deleted gives no row, though the file is there.
