@@ -5,7 +5,11 @@ use std::fs;
 use std::path::Path;
 
 /// Where the tests are.
-const FOLDERS: [&str; 2] = ["scan/src/tests", "planner/tests/engine"];
+const FOLDERS: [&str; 3] = [
+    "scan/src/tests",
+    "planner/tests/engine",
+    "catalog/src/tests",
+];
 
 /// The numbers in lines such as `/// Pitfalls 25 and 30: …`.
 fn numbers(line: &str) -> Vec<u32> {

@@ -20,7 +20,7 @@
 //! | 20 dots and leaves, 22 nested nulls, 30 partition predicates | `columns` | `partitions` |
 //! | 21 field ids | `../evolution.rs` | |
 //! | 23 summaries, 24 transforms, 25 spec evolution, 27 paths | | `partitions` |
-//! | 26 Delta, 28 deletes, 29 exact statistics | | `answers` |
+//! | 26 Delta (its folders in `catalog/src/tests/bad_input.rs`), 28 deletes, 29 exact statistics | | `answers` |
 
 mod columns;
 mod counts;
