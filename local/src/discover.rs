@@ -3,11 +3,12 @@
 //! A file at the root is a table. A folder that holds Parquet files is a table with everything below
 //! it, and so is a folder whose sub-folders are its partitions: one of them `key=value`, or all of them
 //! named by a number or date such as `2024/03` or `2024-03-01`. Other folders are looked into. A root
-//! that consists of partitions is itself the one table.
+//! that consists of partitions is itself the one table. So is a folder that a Delta log or the like
+//! describes: the catalog refuses it as a whole, and its parts must not become tables instead.
 
 use std::collections::BTreeMap;
 
-use store::is_data_file;
+use store::{described, is_data_file};
 
 /// Where the files of a table are.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,11 +34,15 @@ impl Place {
 }
 
 /// The tables among the paths of all files below a root, sorted. Hidden files and folders (`.x`,
-/// `_x`) are not looked at.
-pub fn tables<'a>(paths: impl IntoIterator<Item = &'a str>) -> Vec<Place> {
+/// `_x`) are not looked at, but for those that describe a table of another format.
+pub fn tables<'a>(paths: impl IntoIterator<Item = &'a str, IntoIter: Clone>) -> Vec<Place> {
+    let paths = paths.into_iter();
     let mut root = Folder::default();
-    for path in paths.into_iter().filter(|path| is_data_file(path)) {
+    for path in paths.clone().filter(|path| is_data_file(path)) {
         root.add(path);
+    }
+    for (table, _) in paths.filter_map(described) {
+        root.mark(table);
     }
     let mut places = root.as_root();
     places.sort();
@@ -48,6 +53,8 @@ pub fn tables<'a>(paths: impl IntoIterator<Item = &'a str>) -> Vec<Place> {
 struct Folder {
     files: Vec<String>,
     folders: BTreeMap<String, Folder>,
+    /// Whether a table format says which of the files count.
+    described: bool,
 }
 
 impl Folder {
@@ -58,9 +65,23 @@ impl Folder {
         }
     }
 
+    /// Marks a folder as described; one without data files is none.
+    fn mark(&mut self, path: &str) {
+        if path.is_empty() {
+            self.described = true;
+            return;
+        }
+        let (name, rest) = path.split_once('/').unwrap_or((path, ""));
+        if let Some(folder) = self.folders.get_mut(name) {
+            folder.mark(rest);
+        }
+    }
+
     fn as_root(&self) -> Vec<Place> {
         let partitions = self.folders.keys().all(|name| is_partition(name));
-        if self.files.is_empty() && !self.folders.is_empty() && partitions {
+        let partitions = self.files.is_empty() && !self.folders.is_empty() && partitions;
+        let is_empty = self.files.is_empty() && self.folders.is_empty();
+        if partitions || (self.described && !is_empty) {
             return vec![Place::Folder(Vec::new())];
         }
         let files = self
@@ -91,7 +112,7 @@ impl Folder {
         let data = self.folders.get("data").is_some_and(Self::is_table);
         let hive = self.folders.keys().any(|name| is_hive(name));
         let dates = !self.folders.is_empty() && self.folders.keys().all(|name| is_date(name));
-        !self.files.is_empty() || data || hive || dates
+        !self.files.is_empty() || data || hive || dates || self.described
     }
 }
 
@@ -185,6 +206,37 @@ mod tests {
         assert_eq!(found(&["2024/01/a.parquet", "2025/01/a.parquet"]), ["/"]);
         let mixed = ["c=UK/a.parquet", "orders/a.parquet"];
         assert_eq!(found(&mixed), ["c=UK/", "orders/"]);
+    }
+
+    #[test]
+    fn a_folder_that_a_table_format_describes_stays_whole() {
+        for (paths, expected) in [
+            (
+                vec!["a.parquet", "_delta_log/00000000000000000000.json"],
+                vec!["/"],
+            ),
+            (
+                vec!["data/a.parquet", "metadata/v1.metadata.json"],
+                vec!["/"],
+            ),
+            (
+                vec![
+                    "s/t/data/0110/a.parquet",
+                    "s/t/data/1010/b.parquet",
+                    "s/t/metadata/v1.metadata.json",
+                    "s/o/a.parquet",
+                ],
+                vec!["s/o/", "s/t/"],
+            ),
+            (
+                vec!["o/a.parquet", "w/main/o/1/metadata/0.metadata.json"],
+                vec!["o/"],
+            ),
+            (vec!["t/metadata/v1.metadata.json"], vec![]),
+            (vec!["metadata/v1.metadata.json"], vec![]),
+        ] {
+            assert_eq!(found(&paths), expected, "{paths:?}");
+        }
     }
 
     #[test]

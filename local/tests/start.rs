@@ -227,6 +227,42 @@ async fn one_file_of_a_folder_has_a_state_of_its_own() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn tables_of_other_formats_are_named_and_left_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    fixtures::customers(&data.join("customers"), 100).unwrap();
+    fixtures::customers(&data.join("delta"), 100).unwrap();
+    fixtures::customers(&data.join("iceberg/data/0110"), 100).unwrap();
+    for (folder, file) in [
+        ("delta/_delta_log", "00000000000000000000.json"),
+        ("iceberg/metadata", "v1.metadata.json"),
+    ] {
+        fs::create_dir_all(data.join(folder)).unwrap();
+        fs::write(data.join(folder).join(file), "{}").unwrap();
+    }
+    let local = begin(dir.path()).await.unwrap();
+    let mut told = warnings(&local.events);
+    told.sort_unstable();
+    assert_eq!(told.len(), 2, "{told:?}");
+    for (told, reason) in told.iter().zip(["a Delta table", "an Iceberg table"]) {
+        assert!(
+            told.contains("is left out") && told.contains(reason),
+            "{told}"
+        );
+    }
+    assert_eq!(local.rows("SELECT * FROM system.tables").await, 1);
+    // An adopted table has metadata of its own, but not in its folder.
+    local.rows("ADOPT TABLE customers").await;
+    local.end().await;
+    let again = begin(dir.path()).await.unwrap();
+    assert_eq!(again.rows("SELECT * FROM customers").await, 100);
+    again.end().await;
+    let error = begin_over(&data.join("delta")).await.err().unwrap();
+    assert!(matches!(error, LocalError::AllRefused { .. }), "{error}");
+    assert!(error.to_string().contains("a Delta table"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_served_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let error = begin(dir.path()).await.err().unwrap();

@@ -1,6 +1,7 @@
 //! What is known of a column over some rows, and the one interface through which the evaluator asks.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 
 use crate::datum::Datum;
 use crate::schema::FieldId;
@@ -70,6 +71,26 @@ impl ColumnBounds {
     /// Whether surely no row is null.
     pub fn no_null(&self) -> bool {
         self.null_count == Some(0)
+    }
+
+    /// Without bounds that cannot be: NaN on either side, or a lower one above the upper one, as in files
+    /// of writers that do not order text by its bytes.
+    #[must_use]
+    pub fn sound(mut self) -> Self {
+        let is_nan = |bound: &Option<Bound>| bound.as_ref().is_some_and(|b| b.value.is_nan());
+        let nan = is_nan(&self.lower) || is_nan(&self.upper);
+        let crossed = match (self.lower_limit(), self.upper_limit()) {
+            (Some(lower), Some(upper)) => !matches!(
+                lower.compare(&upper),
+                Some(Ordering::Less | Ordering::Equal)
+            ),
+            _ => false,
+        };
+        if nan || crossed {
+            self.lower = None;
+            self.upper = None;
+        }
+        self
     }
 
     /// The lower limit as the evaluator uses it: a NaN bound means unknown, and a zero covers both

@@ -3,8 +3,6 @@
 //! Whatever is missing, odd, deprecated or of another type than the table's gives no bound; it is never
 //! guessed. Columns that the file lacks and nested columns are not mentioned at all.
 
-use std::cmp::Ordering;
-
 use arrow_schema::DataType;
 use model::{Bound, ColumnBounds, Datum, FieldId};
 use parquet::basic::{ColumnOrder, SortOrder, Type};
@@ -69,13 +67,14 @@ fn column_bounds(
         _ => (None, None),
     };
     let null_count = null_count(chunk, statistics.and_then(Statistics::null_count_opt), rows);
-    Some(sound(ColumnBounds {
+    let bounds = ColumnBounds {
         lower,
         upper,
         null_count,
         nan_count: None,
         row_count: Some(rows),
-    }))
+    };
+    Some(bounds.sound())
 }
 
 /// Nulls, as far as they can be: a required column has none, and no column more than its rows.
@@ -189,30 +188,6 @@ fn raw(statistics: &Statistics, side: Side) -> Option<Raw<'_>> {
             Side::Upper => statistics.max_bytes_opt().map(Raw::Bytes),
         },
     }
-}
-
-/// Drops bounds that cannot be: NaN on either side, or a lower one above the upper one.
-pub(crate) fn sound(mut bounds: ColumnBounds) -> ColumnBounds {
-    let is_nan = |bound: &Option<Bound>| bound.as_ref().is_some_and(|b| b.value.is_nan());
-    let nan = is_nan(&bounds.lower) || is_nan(&bounds.upper);
-    let crossed = match (&bounds.lower, &bounds.upper) {
-        (Some(lower), Some(upper)) => {
-            !matches!(
-                lower.value.compare(&upper.value),
-                Some(Ordering::Less | Ordering::Equal)
-            ) && !zeros(&lower.value, &upper.value)
-        }
-        _ => false,
-    };
-    if nan || crossed {
-        bounds.lower = None;
-        bounds.upper = None;
-    }
-    bounds
-}
-
-fn zeros(lower: &Datum, upper: &Datum) -> bool {
-    matches!((lower, upper), (Datum::Float(a), Datum::Float(b)) if *a == 0.0 && *b == 0.0)
 }
 
 #[cfg(test)]

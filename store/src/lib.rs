@@ -38,6 +38,7 @@ mod value;
 
 pub mod data_files;
 pub mod hive;
+pub mod table_formats;
 
 pub use bounds::{file_bounds, row_group_bounds};
 pub use columns::{FileColumn, FileColumns, match_columns};
@@ -53,4 +54,5 @@ pub use open::Stores;
 pub use page_bounds::{page_bounds, page_rows};
 pub use page_index::{ChunkIndex, IndexesWanted, PageIndexes, read_page_indexes};
 pub use profile::{Objective, StoreProfile, coalesce};
+pub use table_formats::{TableFormat, described, whole_table};
 pub use thrift::check_page_header;

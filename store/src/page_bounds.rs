@@ -5,7 +5,7 @@ use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use parquet::file::page_index::column_index::ColumnIndexMetaData;
 use parquet::file::page_index::offset_index::OffsetIndexMetaData;
 
-use crate::bounds::{bound, is_readable, null_count, order_is_known, sound};
+use crate::bounds::{bound, is_readable, null_count, order_is_known};
 use crate::columns::FileColumn;
 use crate::page_index::ChunkIndex;
 use crate::value::Raw;
@@ -68,13 +68,14 @@ fn one_page(
     };
     let stated = columns.null_count(number);
     let stated = stated.and_then(|count| u64::try_from(count).ok());
-    sound(ColumnBounds {
+    let bounds = ColumnBounds {
         lower: bound(false),
         upper: bound(true),
         null_count: null_count(chunk, stated, rows),
         nan_count: None,
         row_count: Some(rows),
-    })
+    };
+    bounds.sound()
 }
 
 fn raw(index: &ColumnIndexMetaData, page: usize, upper: bool) -> Option<Raw<'_>> {

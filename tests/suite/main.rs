@@ -15,6 +15,7 @@ mod commands;
 mod counts;
 mod ends;
 mod flight;
+mod pitfalls;
 mod plain;
 mod processes;
 mod properties;

@@ -51,6 +51,11 @@ pub(crate) async fn read_snapshot(
     let list = found.manifest_list().to_owned();
     let manifests = manifests(&read_whole(stores, &list).await?)
         .map_err(CatalogError::metadata(table, &list))?;
+    if manifests.iter().any(|manifest| manifest.deletes) {
+        return Err(CatalogError::Unsupported(format!(
+            "table {table}: delete files are not supported, and {list} has some"
+        )));
+    }
     let context = Arc::new((metadata, columns.clone()));
     let read = |manifest: Manifest| read_manifest(stores, table, manifest, Arc::clone(&context));
     let reads: Vec<_> = manifests.into_iter().map(read).collect();
@@ -82,6 +87,8 @@ async fn read_whole(stores: &Stores, url: &str) -> Result<bytes::Bytes, CatalogE
 struct Manifest {
     path: String,
     spec: i32,
+    /// Whether its files say which rows of others do not count.
+    deletes: bool,
 }
 
 fn manifests(list: &[u8]) -> Result<Vec<Manifest>, String> {
@@ -90,9 +97,6 @@ fn manifests(list: &[u8]) -> Result<Vec<Manifest>, String> {
     for record in records {
         let record = record.map_err(|error| error.to_string())?;
         let record = Record::of(&record).ok_or("an entry is no record")?;
-        if record.integer("content").unwrap_or_default() != 0 {
-            return Err("delete files are not supported".to_owned());
-        }
         let spec = record
             .integer("partition_spec_id")
             .and_then(|spec| i32::try_from(spec).ok());
@@ -102,10 +106,15 @@ fn manifests(list: &[u8]) -> Result<Vec<Manifest>, String> {
                 .ok_or("a manifest has no path")?
                 .to_owned(),
             spec: spec.ok_or("a manifest has no partition spec")?,
+            // Lists of the first version of the format do not say.
+            deletes: record.integer("content").unwrap_or(DATA) != DATA,
         });
     }
     Ok(manifests)
 }
+
+/// The content of manifests, and of files in them, that is rows of the table.
+const DATA: i64 = 0;
 
 /// An entry's status when its file is gone.
 const DELETED: i64 = 2;
@@ -138,6 +147,9 @@ fn entries(
             .get("data_file")
             .and_then(Record::of)
             .ok_or("an entry has no file")?;
+        if file.integer("content").unwrap_or(DATA) != DATA {
+            return Err("an entry is no data file".to_owned());
+        }
         files.push(managed_file(file, &partitions, columns)?);
     }
     Ok(files)
@@ -223,8 +235,9 @@ fn bounds(file: Record<'_>, rows: u64, columns: &Columns) -> Vec<(FieldId, Colum
     set("upper_bounds", &|bounds, value, kind| {
         bounds.upper = outer(value, kind);
     });
-    bounds.retain(|(_, bounds)| bounds.row_count.is_some());
-    bounds
+    let known = bounds.into_iter();
+    let known = known.filter(|(_, bounds)| bounds.row_count.is_some());
+    known.map(|(id, bounds)| (id, bounds.sound())).collect()
 }
 
 fn count(value: &Value) -> Option<u64> {
@@ -232,6 +245,5 @@ fn count(value: &Value) -> Option<u64> {
 }
 
 fn outer(value: &Value, kind: &DataType) -> Option<Bound> {
-    let value = decode(bytes(value)?, kind)?;
-    (!value.is_nan()).then(|| Bound::outer(value))
+    decode(bytes(value)?, kind).map(Bound::outer)
 }

@@ -5,6 +5,7 @@ mod changes;
 mod columns;
 mod declared;
 mod footers;
+mod formats;
 mod glob;
 mod objects;
 

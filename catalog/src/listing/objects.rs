@@ -7,7 +7,7 @@ use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStoreExt};
 use store::{Location, StoreError, has_data_ending, is_data_file, is_hidden, version_of};
 
-use super::glob;
+use super::{formats, glob};
 use crate::error::CatalogError;
 
 /// A data file as a listing shows it.
@@ -52,11 +52,20 @@ async fn folder(
         .try_collect()
         .await
         .map_err(|error| StoreError::of(&named.url, &error))?;
-    let listed = objects.into_iter().filter_map(|object| {
+    let listed = objects.iter().filter_map(|object| {
         let relative = folder.relative(&object.location)?;
-        wanted(relative).then(|| Listed::new(folder, relative.to_owned(), &object))
+        wanted(relative).then(|| Listed::new(folder, relative.to_owned(), object))
     });
-    Ok(listed.collect())
+    let listed: Vec<Listed> = listed.collect();
+    let below = objects
+        .iter()
+        .filter_map(|object| folder.relative(&object.location));
+    let data = listed.iter().map(|file| file.relative.as_str());
+    formats::refuse_described(folder, below, data)?;
+    if !listed.is_empty() {
+        formats::refuse_part(folder).await?;
+    }
+    Ok(listed)
 }
 
 /// The location itself, when it is a file; nothing when it is a folder or a pattern.

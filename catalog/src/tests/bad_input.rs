@@ -3,10 +3,12 @@
 use std::fs;
 use std::path::Path;
 
+use arrow_schema::DataType;
 use fixtures::Written;
 use tonic::Code;
 use wire::proto;
 
+use super::listing::write_column;
 use super::{Running, name, request};
 
 type Make = fn(&Path) -> fixtures::Result<Written>;
@@ -62,6 +64,64 @@ async fn bad_files_are_named_and_leave_nothing_behind() {
         assert_eq!(catalog.get(table).await.unwrap_err().code(), Code::NotFound);
     }
     assert!(catalog.tables().await.is_empty());
+}
+
+/// Pitfall 26: a folder whose log or metadata says which of its files count is no table of all of its files,
+/// and neither is a part of it or a folder around it.
+#[tokio::test]
+async fn delta_logs_and_iceberg_metadata_are_not_passed_over() {
+    let catalog = Running::start().await;
+    for (place, beside, format, parts) in [
+        (
+            "lake/events",
+            "_delta_log/00000000000000000000.json",
+            "a Delta table",
+            ["", "/p=1", "/*/*.parquet"],
+        ),
+        (
+            "lake/orders",
+            "metadata/v1.metadata.json",
+            "an Iceberg table",
+            ["", "/data", "/data/*/a.parquet"],
+        ),
+    ] {
+        let table = catalog.data(place);
+        for data in ["p=1/a.parquet", "data/p=1/a.parquet"] {
+            write_column(&table.join(data), "x", &DataType::Int64);
+        }
+        let log = table.join(beside);
+        fs::create_dir_all(log.parent().unwrap()).unwrap();
+        fs::write(log, "{}").unwrap();
+        for part in parts {
+            let location = format!("{}{part}", table.display());
+            let error = catalog.create("t", Path::new(&location)).await;
+            let error = error.unwrap_err();
+            assert_eq!(error.code(), Code::Unimplemented, "{}", error.message());
+            let named = format!("{} is {format}", table.display());
+            assert!(error.message().contains(&named), "{}", error.message());
+        }
+    }
+    let around = catalog.create("t", &catalog.data("lake")).await;
+    assert_eq!(around.unwrap_err().code(), Code::Unimplemented);
+    assert!(catalog.tables().await.is_empty());
+}
+
+/// A warehouse among the data, such as that of adopted tables, describes no file of its own.
+#[tokio::test]
+async fn metadata_of_files_that_lie_elsewhere_refuses_none() {
+    let catalog = Running::start().await;
+    let folder = catalog.data("lake");
+    write_column(&folder.join("t/data/a.parquet"), "x", &DataType::Int64);
+    let metadata = folder.join("warehouse/main/t/1/metadata");
+    fs::create_dir_all(&metadata).unwrap();
+    fs::write(metadata.join("00000-1.metadata.json"), "{}").unwrap();
+    fs::create_dir_all(folder.join("t/metadata")).unwrap();
+    fs::write(folder.join("t/metadata/columns.json"), "{}").unwrap();
+    for location in [folder.clone(), folder.join("t"), folder.join("t/data")] {
+        let mut request = request("t", &location);
+        request.or_replace = true;
+        assert_eq!(catalog.create_with(request).await.unwrap().files, 1);
+    }
 }
 
 #[tokio::test]

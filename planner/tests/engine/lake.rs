@@ -8,7 +8,7 @@ use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 use arrow::util::pretty::pretty_format_batches;
 use catalog::{CatalogConfig, LogLimits};
-use datafusion::prelude::{ParquetReadOptions, SessionContext};
+use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
 use flight_server::{FlightServerConfig, TicketLimits};
 use fulmar_planner::{
     EndpointMode, Engine, PlannerConfig, PlannerError, QueryPlan, Session, Statement,
@@ -118,10 +118,10 @@ impl Lake {
 
     /// The same statement on plain DataFusion over the same files; `tables` are its folders.
     pub(crate) async fn plain(&self, tables: &[&str], sql: &str) -> String {
-        let context = SessionContext::new();
+        let context = SessionContext::new_with_config(nothing_pruned());
         for table in tables {
             let folder = self.dir.path().join(table);
-            let options = ParquetReadOptions::default().parquet_pruning(false);
+            let options = ParquetReadOptions::default();
             let folder = folder.to_str().unwrap();
             context
                 .register_parquet(*table, folder, options)
@@ -152,7 +152,7 @@ impl Answer {
     }
 }
 
-fn lines(batches: &[RecordBatch]) -> String {
+pub(crate) fn lines(batches: &[RecordBatch]) -> String {
     let text = pretty_format_batches(batches).unwrap().to_string();
     let mut lines: Vec<String> = text
         .lines()
@@ -161,6 +161,20 @@ fn lines(batches: &[RecordBatch]) -> String {
         .collect();
     lines.sort();
     lines.join("\n")
+}
+
+/// DataFusion with everything that prunes switched off.
+fn nothing_pruned() -> SessionConfig {
+    let config = SessionConfig::new().set_bool("datafusion.execution.collect_statistics", false);
+    let options = [
+        "pruning",
+        "enable_page_index",
+        "bloom_filter_on_read",
+        "pushdown_filters",
+    ];
+    options.into_iter().fold(config, |config, option| {
+        config.set_bool(&format!("datafusion.execution.parquet.{option}"), false)
+    })
 }
 
 pub(crate) fn session() -> Session {

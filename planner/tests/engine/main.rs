@@ -3,7 +3,9 @@
 
 mod explain;
 mod lake;
+mod metadata;
 mod parameters;
+mod pitfalls;
 mod rows;
 mod system;
 mod tickets;
