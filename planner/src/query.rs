@@ -10,6 +10,8 @@ use model::{Counts, QueryId, ScanReport, SnapshotId, TableName};
 use uuid::Uuid;
 use wire::proto;
 
+use crate::tables::forecast::Forecast;
+
 /// Files whose reports are kept of one query. Counts stay exact beyond it.
 const FILES_KEPT: usize = 1000;
 
@@ -53,10 +55,8 @@ pub(crate) struct TablePlan {
     pub(crate) table: TableName,
     pub(crate) snapshot: SnapshotId,
     pub(crate) summary: proto::PlanSummary,
-    /// Files to scan.
-    pub(crate) files: usize,
-    /// Their bytes.
-    pub(crate) bytes: u64,
+    /// What scanning the files that are left will take.
+    pub(crate) forecast: Forecast,
     /// Files that hold no match; the first ones, unless every reason is wanted.
     pub(crate) skipped: Vec<proto::SkippedFile>,
 }

@@ -84,6 +84,15 @@ impl StoreProfile {
         }
     }
 
+    /// How files of this URL are read unless a service is told otherwise.
+    pub fn default_of(url: &str) -> Self {
+        if Self::is_local(url) {
+            Self::LOCAL
+        } else {
+            Self::BALANCED
+        }
+    }
+
     /// Whether files of this URL lie on this machine.
     pub(crate) fn is_local(url: &str) -> bool {
         url.starts_with("file:") || url.starts_with("memory:") || !url.contains("://")

@@ -1,13 +1,11 @@
 //! The text of EXPLAIN from facts. Pure.
 
 use std::fmt::Write;
+use std::time::Duration;
 
 use model::{Reason, Skip, SkippedUnit, TableName};
 
 use crate::query::{Found, TablePlan, sum_counts};
-
-/// Requests that a file needs at least: its footer and one wave of pages.
-const REQUESTS_PER_FILE: usize = 2;
 
 /// For each scan of a table: how many files were left after each level, and what reading them takes.
 pub(crate) fn files(tables: &[TablePlan]) -> String {
@@ -24,17 +22,27 @@ pub(crate) fn files(tables: &[TablePlan]) -> String {
             text,
             "{} at snapshot {}: {} files -> {after_partition} after partition -> \
              {after_manifest} after manifest -> {after_bounds} after bounds ({} skipped)\n  \
-             predicted: at least {} requests, at most {} of {} bytes",
+             predicted: at least {} requests and {}, at most {} of {} bytes and {}",
             plan.table,
             plan.snapshot,
             summary.files_total,
             summary.files_total.saturating_sub(after_bounds),
-            plan.files * REQUESTS_PER_FILE,
-            plan.bytes,
+            plan.forecast.least_requests,
+            milliseconds(plan.forecast.least_time),
+            plan.forecast.most_bytes,
             summary.bytes_total,
+            milliseconds(plan.forecast.most_time),
         );
     }
     text
+}
+
+fn milliseconds(time: Duration) -> String {
+    let milliseconds = time.as_secs_f64() * 1e3;
+    match milliseconds {
+        0.0..10.0 => format!("{milliseconds:.1} ms"),
+        _ => format!("{milliseconds:.0} ms"),
+    }
 }
 
 /// What the scans of each table did, as sums.
@@ -109,6 +117,7 @@ mod tests {
 
     use super::*;
     use crate::query::Query;
+    use crate::tables::forecast::Forecast;
 
     fn reason(level: Level) -> Reason {
         Reason {
@@ -137,8 +146,12 @@ mod tests {
                 bytes_total: 1200,
                 bytes_left: 100,
             },
-            files: 1,
-            bytes: 100,
+            forecast: Forecast {
+                least_requests: 2,
+                least_time: Duration::from_millis(60),
+                most_bytes: 100,
+                most_time: Duration::from_micros(61_600),
+            },
             skipped: vec![proto::SkippedFile {
                 path: "file:///o/1.parquet".to_owned(),
                 size: 100,
@@ -191,7 +204,8 @@ mod tests {
         assert_eq!(
             files(&[plan()]),
             "fulmar.main.orders at snapshot 3: 12 files -> 10 after partition -> 10 after manifest \
-             -> 1 after bounds (11 skipped)\n  predicted: at least 2 requests, at most 100 of 1200 bytes\n"
+             -> 1 after bounds (11 skipped)\n  predicted: at least 2 requests and 60 ms, \
+             at most 100 of 1200 bytes and 62 ms\n"
         );
     }
 

@@ -8,6 +8,7 @@ use crate::engine::Parts;
 use crate::error::PlannerError;
 use crate::query::TablePlan;
 use crate::tables::TableMeta;
+use crate::tables::forecast::Forecast;
 
 /// A file to scan.
 #[derive(Clone, Debug)]
@@ -57,16 +58,15 @@ pub(crate) async fn plan(
         table: table.name.clone(),
         snapshot: table.snapshot,
         summary,
-        files: files.len(),
-        bytes: bytes(&files),
+        forecast: forecast(&files),
         skipped,
     };
     Ok((files, plan))
 }
 
-/// The bytes of files.
-pub(crate) fn bytes(files: &[PlannedFile]) -> u64 {
-    files.iter().map(|file| file.task.file.size).sum()
+/// What scanning files will take.
+pub(crate) fn forecast(files: &[PlannedFile]) -> Forecast {
+    Forecast::of(files.iter().map(|file| &file.task.file))
 }
 
 fn decode(file: proto::PlannedFile) -> Result<PlannedFile, PlannerError> {

@@ -100,7 +100,7 @@ impl TableProvider for CatalogTable {
             files::plan(&self.parts, &self.meta, &predicate, every_reason).await?;
         let limit = limit.map(|rows| rows as u64);
         let files = files::enough(files, filter.is_some(), limit);
-        (plan.files, plan.bytes) = (files.len(), files::bytes(&files));
+        plan.forecast = files::forecast(&files);
         self.query.planned(plan);
 
         let columns = self.meta.plain.fields().len();
