@@ -3,6 +3,7 @@
 It must not know Parquet or Fulmar. Signatures are not checked.
 """
 
+import functools
 import hashlib
 import pathlib
 import threading
@@ -79,13 +80,18 @@ class Handler(BaseHTTPRequestHandler):
         if not file.is_file():
             self.store.count(kind, 0)
             return self.answer(404, b"<Error><Code>NoSuchKey</Code></Error>", {})
-        whole = file.read_bytes()
-        start, end = self.wanted(len(whole))
+        size = file.stat().st_size
+        start, end = self.wanted(size)
+        if start >= end:
+            self.store.count(kind, 0)
+            return self.answer(416, b"<Error><Code>InvalidRange</Code></Error>", {"Content-Range": f"bytes */{size}"})
         headers = {"ETag": etag(file), "Last-Modified": formatdate(file.stat().st_mtime, usegmt=True)}
         if "Range" in self.headers:
-            headers["Content-Range"] = f"bytes {start}-{end - 1}/{len(whole)}"
+            headers["Content-Range"] = f"bytes {start}-{end - 1}/{size}"
         self.store.count(kind, end - start if kind == "GET" else 0)
-        self.answer(206 if "Content-Range" in headers else 200, whole[start:end], headers)
+        with open(file, "rb") as opened:
+            opened.seek(start)
+            self.answer(206 if "Content-Range" in headers else 200, opened.read(end - start), headers)
 
     def wanted(self, size):
         """The bytes of a Range header, `a-b`, `a-` or `-n`."""
@@ -125,4 +131,11 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def etag(file):
+    facts = file.stat()
+    return digest(file, facts.st_mtime_ns, facts.st_size)
+
+
+@functools.lru_cache
+def digest(file, modified, size):
+    """The digest of a file as it is: a changed one has other facts."""
     return f'"{hashlib.md5(file.read_bytes()).hexdigest()}"'
