@@ -1,5 +1,5 @@
 //! The batches of a ticket's scan. While its client takes nothing, a scan can be given up, so that others
-//! have its memory; when its next batch is asked for, it starts anew and leaves out what was passed on.
+//! have its memory; when its next batch is asked for, it starts anew behind what was passed on.
 
 use std::fmt;
 use std::pin::Pin;
@@ -10,7 +10,10 @@ use arrow::record_batch::RecordBatch;
 use datafusion::error::DataFusionError;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
+use datafusion::physical_plan::projection::ProjectionExec;
 use futures::{Stream, StreamExt};
+use scan::ScanExec;
 
 use crate::progress::Progress;
 
@@ -79,14 +82,15 @@ impl Stream for Batches {
         let state = &mut *this.scan.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let State::Idle = state {
             let context = Arc::clone(&this.context);
-            *state = match this.plan.execute(0, context) {
+            let (plan, left_out) = rest(&this.plan, this.progress.done());
+            *state = match plan.execute(0, context) {
                 Ok(batches) => State::Running(batches),
                 Err(error) => {
                     *state = State::Ended;
                     return Poll::Ready(Some(Err(error)));
                 }
             };
-            this.progress.start();
+            this.progress.start(left_out);
         }
         let State::Running(batches) = state else {
             return Poll::Ready(None);
@@ -97,6 +101,24 @@ impl Stream for Batches {
         }
         Poll::Ready(next.map(|batch| batch.map(|batch| this.progress.pass(&batch))))
     }
+}
+
+/// A plan without the first `rows` rows, as far as they can be left out without scanning them, and how many
+/// of them that leaves out.
+fn rest(plan: &Arc<dyn ExecutionPlan>, rows: u64) -> (Arc<dyn ExecutionPlan>, u64) {
+    if let Some(scan) = plan.downcast_ref::<ScanExec>() {
+        let (scan, left_out) = scan.after(rows);
+        return (Arc::new(scan), left_out);
+    }
+    if plan.downcast_ref::<ProjectionExec>().is_some()
+        && let [input] = plan.children().as_slice()
+    {
+        let (input, left_out) = rest(input, rows);
+        if let Ok(plan) = replace_children_if_necessary(Arc::clone(plan), vec![input]) {
+            return (plan, left_out);
+        }
+    }
+    (Arc::clone(plan), 0)
 }
 
 impl fmt::Debug for State {

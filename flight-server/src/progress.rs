@@ -54,9 +54,15 @@ impl Progress {
         self.started.elapsed()
     }
 
-    /// The scan starts, or starts anew: what it passed on before is not passed on again.
-    pub(crate) fn start(&self) {
-        self.position.store(0, Ordering::Relaxed);
+    /// How many rows from the start the client has, or will have.
+    pub(crate) fn done(&self) -> u64 {
+        self.done.load(Ordering::Relaxed)
+    }
+
+    /// The scan starts, or starts anew, behind so many rows; what it passed on before is not passed on
+    /// again.
+    pub(crate) fn start(&self, left_out: u64) {
+        self.position.store(left_out, Ordering::Relaxed);
     }
 
     /// Notes a batch and leaves out the rows that the client has already.
@@ -68,7 +74,7 @@ impl Progress {
         first.get_or_insert_with(|| self.started.elapsed());
         let rows = batch.num_rows();
         let position = self.position.fetch_add(rows as u64, Ordering::Relaxed);
-        let known = self.done.load(Ordering::Relaxed).saturating_sub(position);
+        let known = self.done().saturating_sub(position);
         let skip = usize::try_from(known).unwrap_or(usize::MAX).min(rows);
         self.done
             .fetch_max(position + rows as u64, Ordering::Relaxed);

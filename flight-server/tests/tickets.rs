@@ -14,6 +14,7 @@ use fixtures::{Orders, orders_batch};
 use futures::future::join_all;
 use model::TableSchema;
 use parquet::arrow::ArrowWriter;
+use parquet::file::reader::{FileReader, SerializedFileReader};
 use tonic::Code;
 use wire::ticket::{MAX_TICKET_BYTES, StatementWork};
 use wire::{ScanWork, Work};
@@ -73,6 +74,47 @@ async fn a_resumed_ticket_returns_exactly_the_rest() {
         );
         assert_eq!(report.counts.rows_returned, rest.end - rest.start);
     }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn what_a_client_has_is_not_read_again_where_the_rows_of_files_are_known() {
+    let (_dir, files, mut work) = months(ROWS).await;
+    let server = Server::start().await;
+    let mut rows_before = 0;
+    for task in &mut work.tasks {
+        let file = std::fs::File::open(task.file.path.trim_start_matches("file://")).unwrap();
+        let reader = SerializedFileReader::new(file).unwrap();
+        let rows = u64::try_from(reader.metadata().file_metadata().num_rows()).unwrap();
+        task.file.record_count = Some(rows);
+        rows_before += rows;
+    }
+    assert_eq!(rows_before, ROWS);
+    let january = work.tasks[0].file.record_count.unwrap();
+    for (skip_rows, opened) in [
+        (0, 12),
+        (january - 1, 12),
+        (january, 11),
+        (january + 1, 11),
+        (ROWS - 1, 1),
+        (ROWS, 0),
+        (ROWS + 1, 0),
+    ] {
+        let ticket = sign(ScanWork {
+            skip_rows,
+            ..work.clone()
+        });
+        let (rows, report) = server.rows(ticket).await.unwrap();
+        let rest = skip_rows.min(ROWS)..ROWS;
+        assert_eq!(
+            rows,
+            orders_batch(ROWS, rest.clone()).unwrap(),
+            "{skip_rows}"
+        );
+        assert_eq!(report.counts.rows_returned, rest.end - rest.start);
+        assert_eq!(report.tasks.len(), opened, "{skip_rows}");
+    }
+    assert_eq!(files.len(), 12);
     server.stop().await;
 }
 

@@ -19,7 +19,7 @@ use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PhysicalExpr, PlanProperties,
 };
 use futures::{StreamExt, stream};
-use model::ScanTask;
+use model::{RowRange, ScanTask};
 
 use crate::error::ScanError;
 use crate::runner::Runner;
@@ -66,6 +66,44 @@ impl ScanExec {
     #[must_use]
     pub fn with_partitions(&self, partitions: Vec<Vec<ScanTask>>) -> Self {
         Self::new(Arc::clone(&self.spec), partitions)
+    }
+
+    /// The scan without its first `rows` rows, as far as the catalog's counts tell where they lie, and how
+    /// many of them that leaves out. Files whose rows are all left out are not opened.
+    ///
+    /// A filter or a limit leaves nothing to tell, nor do several partitions, which have no order.
+    pub fn after(&self, rows: u64) -> (Self, u64) {
+        let [tasks] = self.partitions.as_slice() else {
+            return (self.clone(), 0);
+        };
+        if self.spec.filter.is_some() || self.spec.limit.is_some() {
+            return (self.clone(), 0);
+        }
+        let mut left = rows;
+        let mut rest = Vec::with_capacity(tasks.len());
+        let mut tasks = tasks.iter();
+        for task in tasks.by_ref() {
+            let Some(count) = task_rows(task) else {
+                rest.push(task.clone());
+                break;
+            };
+            if count > left {
+                let start = task.rows.map_or(0, |range| range.start);
+                let rows = RowRange {
+                    start: start + left,
+                    end: start + count,
+                };
+                rest.push(ScanTask {
+                    rows: Some(rows).filter(|_| left > 0).or(task.rows),
+                    ..task.clone()
+                });
+                left = 0;
+                break;
+            }
+            left -= count;
+        }
+        rest.extend(tasks.cloned());
+        (self.with_partitions(vec![rest]), rows - left)
     }
 
     fn partition(&self, partition: usize) -> Result<&[ScanTask]> {
