@@ -37,6 +37,8 @@ pub(crate) trait Reads {
 #[derive(Clone, Debug)]
 pub(crate) struct Fetcher {
     ledger: Arc<Ledger>,
+    /// What need not be asked for.
+    here: Fetched,
     memory: Memory,
     connections: Arc<Semaphore>,
 }
@@ -46,6 +48,8 @@ pub(crate) struct Fetcher {
 pub(crate) struct Unit<T> {
     pub(crate) reads: VecDeque<T>,
     requests: Vec<Request>,
+    /// What was there before.
+    here: Fetched,
     /// Bounds the bytes of all scans while the unit is there.
     _held: Held,
 }
@@ -65,11 +69,12 @@ enum Arriving {
 }
 
 impl Fetcher {
-    pub(crate) fn new(ledger: Arc<Ledger>, memory: Memory) -> Self {
+    pub(crate) fn new(ledger: Arc<Ledger>, here: Fetched, memory: Memory) -> Self {
         let connections = ledger.location().profile().parallel.max(1);
         Self {
             connections: Arc::new(Semaphore::new(connections)),
             ledger,
+            here,
             memory,
         }
     }
@@ -110,7 +115,8 @@ impl Fetcher {
     }
 
     fn requests<T: Reads>(&self, reads: &[T], name: impl Fn(usize) -> String) -> Vec<Planned> {
-        requests(reads.iter().flat_map(Reads::chunks), &self.ledger, name)
+        let chunks = reads.iter().flat_map(Reads::chunks);
+        requests(chunks, &self.here, &self.ledger, name)
     }
 
     fn send<T>(&self, reads: Vec<T>, wanted: Vec<Planned>, held: Held, wave: u64) -> Unit<T> {
@@ -130,6 +136,7 @@ impl Fetcher {
         });
         Unit {
             requests: requests.collect(),
+            here: self.here.clone(),
             reads: reads.into(),
             _held: held,
         }
@@ -142,7 +149,7 @@ impl<T> Unit<T> {
     /// # Errors
     /// When the file cannot be read.
     pub(crate) async fn bytes(&mut self, chunks: &[ChunkRead]) -> Result<Fetched, ScanError> {
-        let mut fetched = Fetched::default();
+        let mut fetched = self.here.clone();
         let needed = |range: &Range<u64>| {
             let ranges = chunks.iter().flat_map(|chunk| &chunk.ranges);
             ranges
@@ -185,15 +192,18 @@ fn size(wanted: &[Planned]) -> u64 {
     fetched.sum::<u64>() + WORKING_BYTES
 }
 
-/// The requests for some chunks, and what each is for. Pure but for the store's profile.
+/// The requests for what is not `here` of some chunks, and what each is for. Pure but for the store's
+/// profile.
 fn requests<'a>(
     chunks: impl Iterator<Item = &'a ChunkRead>,
+    here: &Fetched,
     ledger: &Ledger,
     name: impl Fn(usize) -> String,
 ) -> Vec<Planned> {
     let chunks: Vec<&ChunkRead> = chunks.collect();
-    let ranges = chunks.iter().flat_map(|chunk| chunk.ranges.iter().cloned());
-    let requests = coalesce(ranges.collect(), &ledger.location().profile());
+    let ranges = chunks.iter().flat_map(|chunk| &chunk.ranges);
+    let missing = ranges.filter(|range| here.get(range).is_none()).cloned();
+    let requests = coalesce(missing.collect(), &ledger.location().profile());
     let mut parts: Vec<Vec<String>> = vec![Vec::new(); requests.len()];
     for chunk in chunks {
         for (range, what) in chunk.described() {

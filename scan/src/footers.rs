@@ -24,6 +24,17 @@ pub(crate) struct Opened {
     pub(crate) read_bytes: u64,
 }
 
+impl Opened {
+    /// What came of the columns with the footer: all of a small file, and of others what lay in the tail.
+    pub(crate) fn columns(&self) -> Fetched {
+        if self.tail.begins_before(self.file.columns_end()) {
+            self.tail.clone()
+        } else {
+            Fetched::default()
+        }
+    }
+}
+
 /// What a file is known by. A file without a version is never kept.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct FileKey {

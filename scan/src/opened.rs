@@ -71,6 +71,12 @@ impl OpenedFile {
         &self.path
     }
 
+    /// Where columns end, and page indexes or the footer begin.
+    pub(crate) fn columns_end(&self) -> u64 {
+        let footer = self.footer.size.saturating_sub(self.footer.footer_length);
+        self.footer.page_index.map_or(footer, |span| span.start)
+    }
+
     pub(crate) fn metadata(&self) -> &Arc<ParquetMetaData> {
         &self.footer.metadata
     }

@@ -85,11 +85,13 @@ impl Scan {
 
         let hint = FooterHint {
             page_index: task.file.page_index.filter(|_| self.may_read_parts()),
+            columns: !self.columns().is_empty(),
             ..FooterHint::of(&task.file)
         };
         let footers = &self.scanner.footers;
         let opened = footers.open(log.ledger(), &task.file, hint).await?;
         log.opened(&opened);
+        let here = opened.columns();
         let file = TaskFile::new(&self, &task, opened)?;
 
         let candidates = file.row_groups(self.budget.left(), &mut log);
@@ -102,7 +104,7 @@ impl Scan {
         // A limit may be reached before the next row group, so none is fetched ahead then.
         let ahead = self.budget.left().is_none();
         Ok(TaskScan {
-            waves: Waves::new(scanner, &log, Arc::clone(&plan), reads, ahead),
+            waves: Waves::new(scanner, &log, here, Arc::clone(&plan), reads, ahead),
             batches: Batches::new(self.spec.output_schema(), scanner.limits.batch_rows),
             scan: self,
             plan,

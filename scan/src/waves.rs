@@ -62,13 +62,14 @@ impl Waves {
     pub(crate) fn new(
         scanner: &Scanner,
         log: &TaskLog,
+        here: store::Fetched,
         plan: Arc<FilePlan>,
         reads: Vec<RowGroupRead>,
         ahead: bool,
     ) -> Self {
         let most_bytes = if ahead { scanner.limits.wave_bytes } else { 0 };
         Self {
-            fetcher: Fetcher::new(Arc::clone(log.ledger()), scanner.memory.clone()),
+            fetcher: Fetcher::new(Arc::clone(log.ledger()), here, scanner.memory.clone()),
             plan,
             most_bytes,
             ahead,

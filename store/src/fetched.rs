@@ -25,6 +25,13 @@ impl Fetched {
         self.pieces.insert(position, (offset, bytes));
     }
 
+    /// Whether there is something from before an offset.
+    pub fn begins_before(&self, offset: u64) -> bool {
+        self.pieces
+            .first()
+            .is_some_and(|(start, _)| *start < offset)
+    }
+
     /// The bytes of a range without copying, when one piece holds all of it.
     pub fn get(&self, range: &Range<u64>) -> Option<Bytes> {
         let begun = self

@@ -32,6 +32,8 @@ pub struct FooterHint {
     pub footer_length: Option<u64>,
     /// Where the page indexes lie, when they are wanted along with the footer.
     pub page_index: Option<ByteSpan>,
+    /// Whether columns are wanted too, which of a small file come along.
+    pub columns: bool,
 }
 
 impl FooterHint {
@@ -40,6 +42,7 @@ impl FooterHint {
         Self {
             footer_length: file.footer_length,
             page_index: file.page_index,
+            columns: false,
         }
     }
 }
@@ -132,13 +135,22 @@ async fn read_end(
         });
     }
     let range = first_range(size, hint, profile);
-    let bytes = ledger.read_one(range.clone(), "footer").await?;
+    let why = if range.start == 0 {
+        "whole file"
+    } else {
+        "footer"
+    };
+    let bytes = ledger.read_one(range.clone(), why).await?;
     Ok((size, range.start, bytes))
 }
 
 /// The end of a file to ask for first. Page indexes come along unless they are so large that fetching
-/// only those of the needed columns is cheaper.
+/// only those of the needed columns is cheaper, and all of the file when it is so small that a second
+/// request would cost far more.
 pub fn first_range(size: u64, hint: FooterHint, profile: &StoreProfile) -> Range<u64> {
+    if hint.columns && size <= profile.small_file() {
+        return 0..size;
+    }
     let length = hint
         .footer_length
         .map_or(profile.tail, |length| length.max(TAIL));

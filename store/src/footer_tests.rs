@@ -62,10 +62,19 @@ async fn one_request_is_enough_with_a_hint_or_a_short_footer() {
     let again = Ledger::new(ledger.location().clone());
     let hint = FooterHint {
         footer_length: Some(footer.footer_length),
-        page_index: None,
+        ..FooterHint::default()
     };
     read_footer(&again, Some(size), hint).await.unwrap();
     assert_eq!(again.entries()[0].range, size - footer.footer_length..size);
+
+    let whole = Ledger::new(ledger.location().clone());
+    let columns = FooterHint {
+        columns: true,
+        ..hint
+    };
+    read_footer(&whole, Some(size), columns).await.unwrap();
+    assert_eq!(whole.entries()[0].range, 0..size);
+    assert_eq!(whole.entries()[0].why, "whole file");
 
     let with_index = Ledger::new(ledger.location().clone());
     let hint = FooterHint {

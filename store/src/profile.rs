@@ -133,6 +133,12 @@ impl StoreProfile {
             .collect()
     }
 
+    /// A file of at most so many bytes is read whole where its columns are wanted: an eighth of what a round
+    /// trip is worth.
+    pub fn small_file(&self) -> u64 {
+        self.hole() / 8
+    }
+
     /// Page indexes of up to this many bytes come along with a footer: reading all of them is then
     /// cheaper than a further request for some.
     pub(crate) fn index_with_footer(&self) -> u64 {

@@ -30,13 +30,13 @@ def fetch(server, sql):
             return cursor.fetch_arrow_table()
 
 
-def test_the_fortnight_takes_two_ranged_gets_and_neither_head_nor_list(binary, store, tmp_path, right, rows_of):
+def test_a_small_file_takes_one_get_and_neither_head_nor_list(binary, store, tmp_path, right, rows_of):
     with start(binary, tmp_path) as server:
         store.take()
         answer = fetch(server, FORTNIGHT.format("orders"))
         requests, size = store.take()
     assert rows_of(answer) == rows_of(right(FORTNIGHT.format("orders")))
-    assert requests == {"GET": 2}, "the footer, then the pages of all columns"
+    assert requests == {"GET": 1}, "all of the month's file"
     assert size < 200_000
 
 

@@ -31,7 +31,7 @@ pub(super) async fn read_layout(
     let ledger = Ledger::new(location).expecting(file.version.clone());
     let hint = FooterHint {
         footer_length: file.footer_length,
-        page_index: None,
+        ..FooterHint::default()
     };
     let footer = read_footer(&ledger, Some(file.size), hint).await?;
     let metadata = &footer.metadata;

@@ -346,6 +346,31 @@ async fn a_footer_that_is_kept_is_not_read_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_small_file_is_read_whole_when_time_counts() {
+    let dir = tempfile::tempdir().unwrap();
+    let written = orders_by_month(dir.path(), 20_000).unwrap();
+    for (profile, log) in [
+        (StoreProfile::BALANCED, vec!["1: whole file (54003)"]),
+        (
+            StoreProfile::BYTES,
+            vec![
+                "1: footer (1853)",
+                "2: all of order_id, all of customer_id, all of order_date, all of amount (21585)",
+            ],
+        ),
+    ] {
+        let table = Table::remote("orders", &written, profile).await;
+        let scanned = fortnight(&table, 2).await;
+        assert_eq!(scanned.log, log);
+        assert_eq!(scanned.rows, 765);
+        // Of a footer nothing is wanted but what it says.
+        let counted = scan(&table, table.spec(&[], None), 3).await;
+        assert_eq!(counted.log.len(), 1);
+        assert!(counted.log[0].starts_with("1: footer"), "{:?}", counted.log);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_filter_column_is_not_read_where_whole_pages_match() {
     let table = table(orders_paged, StoreProfile::BYTES).await;
     let filter = table.filter("order_id >= 20000");
