@@ -38,7 +38,7 @@ def main():
 
 def check(flags):
     """What every benchmark needs."""
-    if flags.reps < 1:
+    if getattr(flags, "reps", 1) < 1:
         raise Failure("--reps must be at least 1")
     if not os.access(flags.fulmar, os.X_OK):
         raise Failure(f"--fulmar: {flags.fulmar} is no program")

@@ -25,7 +25,7 @@ OURS, SAME = "Fulmar", "DataFusion, plain strings"
 def add_flags(parser):
     parser.add_argument("--fixtures", type=pathlib.Path, required=True, metavar="DIR", help="has orders_shuffled")
     parser.add_argument("--rows", type=int, required=True, help="rows of the file")
-    parser.add_argument("--reps", type=int, default=5, help="seconds for each query and engine [default: 5]")
+    parser.add_argument("--seconds", type=int, default=5, help="for each query and engine [default: 5]")
     add_out_flag(parser)
 
 
@@ -33,7 +33,7 @@ def run(flags):
     program = flags.fulmar.with_name(PROGRAM)
     [file] = flags.fixtures.glob("orders_shuffled/*.parquet")
     with tempfile.TemporaryDirectory() as home:
-        words = [program, "--file", file, "--home", home, "--seconds", flags.reps]
+        words = [program, "--file", file, "--home", home, "--seconds", flags.seconds]
         if subprocess.run([*map(str, words)]).returncode:
             raise Failure(f"{PROGRAM} failed")
         times = estimates(pathlib.Path(home))

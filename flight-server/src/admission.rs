@@ -17,14 +17,18 @@ const RETRY_MS: u128 = 1_000;
 pub(crate) struct Gate {
     limits: TicketLimits,
     running: Arc<Semaphore>,
+    /// Places beside, for tickets whose clients take nothing.
+    stopped: Arc<Semaphore>,
     waiting: AtomicUsize,
 }
 
 impl Gate {
     pub(crate) fn new(limits: TicketLimits) -> Self {
+        let places = |count: usize| Arc::new(Semaphore::new(count.min(Semaphore::MAX_PERMITS)));
         Self {
             limits,
-            running: Arc::new(Semaphore::new(limits.running.min(Semaphore::MAX_PERMITS))),
+            running: places(limits.running),
+            stopped: places(limits.stopped()),
             waiting: AtomicUsize::new(0),
         }
     }
@@ -36,7 +40,8 @@ impl Gate {
     pub(crate) async fn enter(&self) -> Result<Place, FlightServerError> {
         let place = |permit| Place {
             running: Arc::clone(&self.running),
-            permit: Some(permit),
+            stopped: Arc::clone(&self.stopped),
+            permit: Permit::Running(permit),
             idle: self.limits.idle,
         };
         if let Ok(permit) = Arc::clone(&self.running).try_acquire_owned() {
@@ -64,8 +69,15 @@ impl Gate {
 #[derive(Debug)]
 pub(crate) struct Place {
     running: Arc<Semaphore>,
-    permit: Option<OwnedSemaphorePermit>,
+    stopped: Arc<Semaphore>,
+    permit: Permit,
     idle: Duration,
+}
+
+#[derive(Debug)]
+enum Permit {
+    Running(#[allow(dead_code)] OwnedSemaphorePermit),
+    Stopped(#[allow(dead_code)] OwnedSemaphorePermit),
 }
 
 impl Place {
@@ -74,17 +86,23 @@ impl Place {
         self.idle
     }
 
-    /// Lets another ticket have it for now.
+    /// Lets another ticket have it for now, unless too many have left theirs: each of them takes memory too.
     pub(crate) fn leave(&mut self) {
-        self.permit = None;
+        if let Permit::Running(_) = self.permit
+            && let Ok(stopped) = Arc::clone(&self.stopped).try_acquire_owned()
+        {
+            self.permit = Permit::Stopped(stopped);
+        }
     }
 
     /// Waits for a place again, behind those that came meanwhile and for as long as it takes: a scan that
     /// has begun is not refused any more.
     pub(crate) async fn regain(&mut self) {
-        if self.permit.is_none() {
+        if let Permit::Stopped(_) = self.permit
             // Only a closed semaphore gives none, and this one is never closed.
-            self.permit = Arc::clone(&self.running).acquire_owned().await.ok();
+            && let Ok(running) = Arc::clone(&self.running).acquire_owned().await
+        {
+            self.permit = Permit::Running(running);
         }
     }
 }
@@ -115,6 +133,7 @@ mod tests {
     use wire::{Categorized, Category};
 
     use super::*;
+    use crate::config::LEAST_STOPPED;
 
     fn gate(running: usize, waiting: usize, wait: Duration) -> Arc<Gate> {
         Arc::new(Gate::new(TicketLimits {
@@ -176,7 +195,26 @@ mod tests {
         drop(second);
         first.regain().await;
         assert!(gate.running.try_acquire().is_err());
+        assert_eq!(gate.stopped.available_permits(), LEAST_STOPPED);
         drop(first);
         assert_eq!(gate.running.available_permits(), 1);
+    }
+
+    #[tokio::test]
+    async fn only_so_many_tickets_leave_their_places() {
+        let gate = gate(2, 1, Duration::from_millis(1));
+        let mut stopped = Vec::new();
+        for _ in 0..LEAST_STOPPED {
+            let mut place = gate.enter().await.unwrap();
+            place.leave();
+            stopped.push(place);
+        }
+        let mut third = gate.enter().await.unwrap();
+        let _fourth = gate.enter().await.unwrap();
+        third.leave();
+        assert!(gate.enter().await.is_err());
+        stopped.pop();
+        third.leave();
+        gate.enter().await.unwrap();
     }
 }

@@ -3,7 +3,7 @@
 
 use std::fmt;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::task::{Context, Poll, ready};
 
 use arrow::record_batch::RecordBatch;
@@ -23,12 +23,12 @@ pub(crate) struct Batches {
     plan: Arc<dyn ExecutionPlan>,
     context: Arc<TaskContext>,
     progress: Arc<Progress>,
-    scan: RunningScan,
+    state: Arc<Mutex<State>>,
 }
 
-/// The scan behind some batches. Clones are the same one.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct RunningScan(Arc<Mutex<State>>);
+/// The scan behind some batches, which ends with them.
+#[derive(Clone, Debug)]
+pub(crate) struct RunningScan(Weak<Mutex<State>>);
 
 #[derive(Default)]
 enum State {
@@ -51,13 +51,13 @@ impl Batches {
             plan,
             context,
             progress,
-            scan: RunningScan::default(),
+            state: Arc::default(),
         }
     }
 
     /// The scan behind them, for whoever may give it up.
     pub(crate) fn handle(&self) -> RunningScan {
-        self.scan.clone()
+        RunningScan(Arc::downgrade(&self.state))
     }
 }
 
@@ -65,7 +65,10 @@ impl RunningScan {
     /// Ends the scan and frees what it holds until a batch is asked for again. Says whether there was
     /// something to end.
     pub(crate) fn give_up(&self) -> bool {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(state) = self.0.upgrade() else {
+            return false;
+        };
+        let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
         let runs = matches!(*state, State::Running(_));
         if runs {
             *state = State::Idle;
@@ -79,7 +82,7 @@ impl Stream for Batches {
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = self.get_mut();
-        let state = &mut *this.scan.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = &mut *this.state.lock().unwrap_or_else(PoisonError::into_inner);
         if let State::Idle = state {
             let context = Arc::clone(&this.context);
             let (plan, left_out) = rest(&this.plan, this.progress.done());

@@ -31,8 +31,11 @@ const MIB: u64 = 1024 * 1024;
 /// What a ticket takes beside what its scan holds: messages that are encoded and wait for the network.
 const TICKET_BYTES: u64 = 3 * MIB;
 
-/// Scans with less would wait for each other at every step.
-const LEAST_SCAN_BYTES: u64 = 32 * MIB;
+/// So many tickets at least wait beside those that run, for clients that take nothing.
+pub(crate) const LEAST_STOPPED: usize = 16;
+
+/// Less would hold no wave of one scan beside what its decoding takes.
+const LEAST_SCAN_BYTES: u64 = 64 * MIB;
 
 impl FlightServerConfig {
     /// A configuration with the default limits, which tells no catalog.
@@ -49,17 +52,20 @@ impl FlightServerConfig {
     }
 }
 
-/// The memory of scans when a server has `bytes` for them and for the messages of all tickets.
+/// The memory of scans when a server has `bytes` for them and for the messages of all tickets: those that
+/// run, and those whose clients have stopped reading.
 ///
 /// # Errors
 /// When that is too little for so many tickets.
 pub fn scan_memory(bytes: u64, tickets: TicketLimits) -> Result<u64, MemoryError> {
-    let running = u64::try_from(tickets.running).unwrap_or(u64::MAX);
-    let messages = running.saturating_mul(TICKET_BYTES);
+    let all = tickets.running.saturating_add(tickets.stopped());
+    let messages = u64::try_from(all)
+        .unwrap_or(u64::MAX)
+        .saturating_mul(TICKET_BYTES);
     let left = bytes.saturating_sub(messages);
     if left < LEAST_SCAN_BYTES {
         return Err(MemoryError {
-            tickets: running,
+            tickets: tickets.running,
             needed_mib: messages.saturating_add(LEAST_SCAN_BYTES) / MIB,
         });
     }
@@ -70,7 +76,7 @@ pub fn scan_memory(bytes: u64, tickets: TicketLimits) -> Result<u64, MemoryError
 #[derive(Debug, thiserror::Error)]
 #[error("{tickets} tickets at once need at least {needed_mib} MiB")]
 pub struct MemoryError {
-    tickets: u64,
+    tickets: usize,
     needed_mib: u64,
 }
 
@@ -85,6 +91,13 @@ pub struct TicketLimits {
     pub wait: Duration,
     /// How long a ticket keeps its place while its client takes nothing, and its memory when others need it.
     pub idle: Duration,
+}
+
+impl TicketLimits {
+    /// Tickets that may wait beside those that run, for clients that take nothing; others keep their places.
+    pub(crate) fn stopped(&self) -> usize {
+        self.running.max(LEAST_STOPPED)
+    }
 }
 
 impl Default for TicketLimits {
@@ -108,12 +121,12 @@ mod tests {
             running,
             ..TicketLimits::default()
         };
-        assert_eq!(scan_memory(1024 * MIB, tickets(64)).unwrap(), 832 * MIB);
-        assert_eq!(scan_memory(35 * MIB, tickets(1)).unwrap(), 32 * MIB);
+        assert_eq!(scan_memory(1024 * MIB, tickets(64)).unwrap(), 640 * MIB);
+        assert_eq!(scan_memory(128 * MIB, tickets(1)).unwrap(), 77 * MIB);
         let error = scan_memory(128 * MIB, tickets(64)).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "64 tickets at once need at least 224 MiB"
+            "64 tickets at once need at least 448 MiB"
         );
         assert!(scan_memory(u64::MAX, tickets(usize::MAX)).is_err());
     }

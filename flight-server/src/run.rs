@@ -25,6 +25,9 @@ use crate::reports::Reports;
 /// Messages, of about one MiB each, that wait for the network.
 const AHEAD: usize = 1;
 
+/// How long one that waits for memory has to take what a scan gave up, before another is.
+const TURN: Duration = Duration::from_millis(20);
+
 /// How often the time doubles for which a scan keeps its memory while its client takes nothing.
 const MOST_DOUBLINGS: u32 = 10;
 
@@ -40,6 +43,8 @@ type Sender = mpsc::Sender<Result<FlightData, FlightServerError>>;
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) opener: Opener,
+    /// Held by the scan that is given up next when memory is short.
+    pub(crate) making_room: tokio::sync::Mutex<()>,
     pub(crate) reports: Reports,
     /// The advertised location; empty when this server cannot tell.
     pub(crate) location: String,
@@ -97,6 +102,8 @@ async fn run(shared: Arc<Shared>, admitted: Admitted, sender: Sender) {
     let given_up = AtomicU32::new(0);
     let idle = place.idle();
     let make_room = || async {
+        // One after the other: the first may be enough.
+        let _turn = shared.making_room.lock().await;
         // Each time it waits longer, so that a slow client comes to its end whatever others need.
         let before = given_up.load(Ordering::Relaxed).min(MOST_DOUBLINGS);
         tokio::time::sleep(idle * ((1 << before) - 1)).await;
@@ -104,6 +111,7 @@ async fn run(shared: Arc<Shared>, admitted: Admitted, sender: Sender) {
         if scan.give_up() {
             given_up.fetch_add(1, Ordering::Relaxed);
             tracing::info!("client takes nothing, others wait for memory: scan given up for now");
+            tokio::time::sleep(TURN).await;
         }
     };
     let end = AssertUnwindSafe(pass_on(messages, &sender, &mut place, make_room))
@@ -186,7 +194,7 @@ async fn pass_on<F: Future<Output = ()>>(
             biased;
             () = sender.closed() => return End::Gone,
             next = async {
-                place.regain().await;
+                regain(place, make_room()).await;
                 messages.next().await
             } => next,
         };
@@ -201,6 +209,17 @@ async fn pass_on<F: Future<Output = ()>>(
             }
         }
     }
+}
+
+/// Waits for a place again. Who has it may wait for the memory of this scan.
+async fn regain(place: &mut Place, make_room: impl Future<Output = ()>) {
+    let mut regained = pin!(place.regain());
+    tokio::select! {
+        biased;
+        () = &mut regained => return,
+        () = make_room => {}
+    }
+    regained.await;
 }
 
 /// Waits until the client has taken enough for one more message.

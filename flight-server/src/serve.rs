@@ -45,6 +45,7 @@ pub async fn serve(
         keys: config.keys,
         gate: Gate::new(config.tickets),
         shared: Arc::new(Shared {
+            making_room: tokio::sync::Mutex::default(),
             opener: Opener::new(Scanner::new(stores, config.scan)),
             reports,
             name: match location.as_str() {

@@ -124,6 +124,25 @@ async fn a_client_that_goes_away_stops_its_scan_and_the_report_says_so() {
 }
 
 #[tokio::test]
+async fn the_file_that_was_read_when_a_client_went_away_is_in_the_report() {
+    let (_dir, _, work) = many(MANY_ROWS, 1).await;
+    let catalog = Catalog::start().await;
+    let location = Some(catalog.location.clone());
+    let server = Server::start_with(location, TicketLimits::default()).await;
+    let mut client = server.client().await;
+    let ticket = Ticket { ticket: sign(work) };
+    let mut messages = client.do_get(ticket).await.unwrap().into_inner();
+    messages.message().await.unwrap().unwrap();
+    drop(messages);
+    let report = catalog.report().await;
+    assert!(!report.complete);
+    assert_eq!(report.tasks.len(), 1);
+    assert!(report.counts.requests > 0);
+    server.stop().await;
+    catalog.stop().await;
+}
+
+#[tokio::test]
 async fn a_failed_scan_is_in_the_query_log_with_its_error() {
     let (_dir, files, work) = months(1_000).await;
     std::fs::remove_file(&files[3]).unwrap();

@@ -76,7 +76,7 @@ impl ScanExec {
         let [tasks] = self.partitions.as_slice() else {
             return (self.clone(), 0);
         };
-        if self.spec.filter.is_some() || self.spec.limit.is_some() {
+        if rows == 0 || self.spec.filter.is_some() || self.spec.limit.is_some() {
             return (self.clone(), 0);
         }
         let mut left = rows;
@@ -88,13 +88,17 @@ impl ScanExec {
                 break;
             };
             if count > left {
-                let start = task.rows.map_or(0, |range| range.start);
-                let rows = RowRange {
-                    start: start + left,
-                    end: start + count,
+                let whole = RowRange {
+                    start: 0,
+                    end: u64::MAX,
+                };
+                let range = task.rows.unwrap_or(whole);
+                let behind = RowRange {
+                    start: range.start + left,
+                    ..range
                 };
                 rest.push(ScanTask {
-                    rows: Some(rows).filter(|_| left > 0).or(task.rows),
+                    rows: Some(behind).filter(|_| left > 0).or(task.rows),
                     ..task.clone()
                 });
                 left = 0;

@@ -33,6 +33,53 @@ async fn a_plan_shows_the_table_the_filter_and_the_files() {
 }
 
 #[tokio::test]
+async fn the_first_rows_are_left_out_as_far_as_they_are_known() {
+    let dir = tempfile::tempdir().unwrap();
+    let table = Table::of("orders", &orders_many(dir.path(), 700, 7).unwrap()).await;
+    let spec = table.spec(&["order_id"], None);
+    let of = |tasks: &[ScanTask]| ScanExec::new(Arc::new(spec.clone()), vec![tasks.to_vec()]);
+    let rows = |start, end| Some(RowRange { start, end });
+    let mut tasks = table.tasks.clone();
+    tasks[1].rows = rows(20, 60);
+    let scan = of(&tasks);
+    // Rows to leave out: how many are, the files that are left, and the rows of the first of them.
+    for (leave_out, left_out, files, first) in [
+        (0, 0, 7, None),
+        (1, 1, 7, rows(1, u64::MAX)),
+        (100, 100, 6, rows(20, 60)),
+        (110, 110, 6, rows(30, 60)),
+        (140, 140, 5, None),
+        (639, 639, 1, rows(99, u64::MAX)),
+        (640, 640, 0, None),
+        (900, 640, 0, None),
+    ] {
+        let (rest, found) = scan.after(leave_out);
+        assert_eq!(found, left_out, "{leave_out}");
+        let rest = &rest.partitions()[0];
+        assert_eq!(rest.len(), files, "{leave_out}");
+        assert_eq!(rest.first().and_then(|task| task.rows), first);
+    }
+    // Behind a file of unknown rows nothing is known.
+    tasks[2].file.record_count = None;
+    assert_eq!(of(&tasks).after(500).1, 140);
+    let filter = table.filter("status = 'paid'");
+    let filtered = ScanSpec {
+        limit: None,
+        ..table.spec(&["order_id"], Some(&filter))
+    };
+    let limited = ScanSpec {
+        limit: Some(600),
+        ..spec.clone()
+    };
+    for spec in [filtered, limited] {
+        let scan = ScanExec::new(Arc::new(spec), vec![table.tasks.clone()]);
+        assert_eq!(scan.after(500).1, 0);
+    }
+    let parts = ScanExec::new(Arc::new(spec), vec![tasks.clone(), tasks]);
+    assert_eq!(parts.after(500).1, 0);
+}
+
+#[tokio::test]
 async fn a_limit_only_gets_tighter_and_bounds_the_estimate() {
     let (_dir, scan) = scan().await;
     let rows = |scan: &ScanExec, partition| scan.estimate(partition).unwrap().num_rows;

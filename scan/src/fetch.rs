@@ -11,13 +11,13 @@ use datafusion::common::runtime::SpawnedTask;
 use store::{Fetched, Ledger, StoreError, coalesce};
 use tokio::sync::Semaphore;
 
+use crate::decoding::BATCH_BYTES;
 use crate::error::ScanError;
 use crate::memory::{Held, Memory};
 use crate::read_plan::ChunkRead;
 
-/// What a unit takes beside the bytes that were fetched: batches that are decoded from them, encoded, and
-/// wait for the network.
-const WORKING_BYTES: u64 = 3 * 1024 * 1024;
+/// What a unit takes beside the bytes that were fetched: the batch that is decoded from them.
+const WORKING_BYTES: u64 = BATCH_BYTES;
 
 /// A request before it is sent.
 #[derive(Clone, Debug)]

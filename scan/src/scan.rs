@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use arrow::record_batch::RecordBatch;
-use model::{Predicate, ScanTask};
+use model::{FieldId, Predicate, ScanTask};
 use store::Ledger;
 use store::footer::FooterHint;
 
@@ -84,8 +84,8 @@ impl Scan {
         let mut log = TaskLog::begin(&self.recorder, Arc::new(ledger));
 
         let hint = FooterHint {
-            page_index: task.file.page_index.filter(|_| self.may_read_parts()),
-            columns: !self.columns().is_empty(),
+            page_index: task.file.page_index.filter(|_| self.may_read_parts(&task)),
+            columns: self.reads_columns(&task),
             ..FooterHint::of(&task.file)
         };
         let footers = &self.scanner.footers;
@@ -114,8 +114,17 @@ impl Scan {
     }
 
     /// Whether page indexes may be worth their bytes.
-    fn may_read_parts(&self) -> bool {
-        self.predicate().can_prune() || self.spec.limit.is_some()
+    fn may_read_parts(&self, task: &ScanTask) -> bool {
+        self.predicate().can_prune() || self.spec.limit.is_some() || task.rows.is_some()
+    }
+
+    /// Whether the file is asked for more than the task says already.
+    fn reads_columns(&self, task: &ScanTask) -> bool {
+        let ids = self.spec.schema.ids();
+        let known = |id: &FieldId| task.partition_values.iter().any(|value| value.field == *id);
+        let columns = self.columns();
+        let mut ids = columns.iter().filter_map(|position| ids.get(*position));
+        ids.any(|id| !known(id))
     }
 
     /// The predicate. `Always` beside a filter would mean that the filter need not be evaluated, which

@@ -110,8 +110,8 @@ impl Stores {
         })
     }
 
-    /// Makes what the first request to an object store of the environment needs beside the network, so that
-    /// it need not wait for it. Blocks for some milliseconds, and sends nothing.
+    /// Makes what the first request to S3 needs beside the network, so that it need not wait for it, where
+    /// the environment speaks of S3. Blocks for some milliseconds, and sends nothing.
     pub fn warm_up(&self) {
         if std::env::vars_os().any(|(name, _)| name.to_string_lossy().starts_with("AWS_")) {
             // Whether the environment is enough is for whoever opens a store of its own to say.

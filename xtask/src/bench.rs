@@ -103,7 +103,8 @@ impl Report {
 /// Measures the thirteen queries over an object store on every engine.
 pub(crate) fn scan(paths: &Paths, flags: &Scan) -> Result<()> {
     let binary = release(paths)?;
-    let mut command = benchmark(paths, "scan", &binary, flags.reps)?;
+    let mut command = benchmark(paths, "scan", &binary)?;
+    command.args(["--reps", &flags.reps.to_string()]);
     command
         .arg("--fixtures")
         .arg(fixtures(paths, &binary, flags.rows)?);
@@ -118,7 +119,8 @@ pub(crate) fn scan(paths: &Paths, flags: &Scan) -> Result<()> {
 /// Measures Flight servers over lineitem.
 pub(crate) fn flight(paths: &Paths, flags: &Flight) -> Result<()> {
     let binary = release(paths)?;
-    let mut command = benchmark(paths, "flight", &binary, flags.reps)?;
+    let mut command = benchmark(paths, "flight", &binary)?;
+    command.args(["--reps", &flags.reps.to_string()]);
     command.arg("--tpch").arg(tpch(paths));
     match servers(paths) {
         Ok(programs) => {
@@ -136,7 +138,8 @@ pub(crate) fn flight(paths: &Paths, flags: &Flight) -> Result<()> {
 /// Measures the fortnight query over local files on four engines.
 pub(crate) fn local(paths: &Paths, flags: &Local) -> Result<()> {
     let binary = release(paths)?;
-    let mut command = benchmark(paths, "local", &binary, flags.reps)?;
+    let mut command = benchmark(paths, "local", &binary)?;
+    command.args(["--reps", &flags.reps.to_string()]);
     command
         .arg("--fixtures")
         .arg(fixtures(paths, &binary, flags.rows)?);
@@ -146,8 +149,16 @@ pub(crate) fn local(paths: &Paths, flags: &Local) -> Result<()> {
 /// Measures decoding and filtering in memory beside DataFusion's own scan.
 pub(crate) fn decode(paths: &Paths, flags: &Decode) -> Result<()> {
     let binary = release(paths)?;
-    let mut command = benchmark(paths, "decode", &binary, flags.seconds)?;
+    run(cargo(paths).args([
+        "build",
+        "--release",
+        "--workspace",
+        "--bin",
+        "fulmar-decode-bench",
+    ]))?;
+    let mut command = benchmark(paths, "decode", &binary)?;
     command
+        .args(["--seconds", &flags.seconds.to_string()])
         .arg("--fixtures")
         .arg(fixtures(paths, &binary, flags.rows)?)
         .args(["--rows", &flags.rows.to_string()]);
@@ -155,16 +166,16 @@ pub(crate) fn decode(paths: &Paths, flags: &Decode) -> Result<()> {
     run(&mut command)
 }
 
-/// Builds the binaries that are measured.
+/// Builds the binary that is measured.
 fn release(paths: &Paths) -> Result<PathBuf> {
-    run(cargo(paths).args(["build", "--release", "--workspace", "--bins"]))?;
+    run(cargo(paths).args(["build", "--release", "--workspace", "--bin", "fulmar"]))?;
     let binary = paths.fulmar("release");
     ensure!(binary.exists(), "{} was not built", binary.display());
     Ok(binary)
 }
 
 /// A benchmark of the Python package, with the engines that it needs installed.
-fn benchmark(paths: &Paths, name: &str, binary: &Path, reps: u32) -> Result<Command> {
+fn benchmark(paths: &Paths, name: &str, binary: &Path) -> Result<Command> {
     let requirements = paths.root.join("benches/requirements.txt");
     let python = venv::ensure(&paths.target.join("bench-venv"), &requirements)?;
     let mut command = Command::new(python);
@@ -172,8 +183,7 @@ fn benchmark(paths: &Paths, name: &str, binary: &Path, reps: u32) -> Result<Comm
         .current_dir(&paths.root)
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .args(["-m", "benches", name, "--fulmar"])
-        .arg(binary)
-        .args(["--reps", &reps.to_string()]);
+        .arg(binary);
     Ok(command)
 }
 

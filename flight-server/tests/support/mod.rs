@@ -70,9 +70,14 @@ impl Server {
     }
 
     /// A server whose scans share so little memory that one at a time has some.
-    pub(crate) async fn start_short_of_memory(idle: Duration, patience: Duration) -> Self {
+    pub(crate) async fn start_short_of_memory(
+        running: usize,
+        idle: Duration,
+        patience: Duration,
+    ) -> Self {
         let listener = Listener::bind("127.0.0.1:0", false).await.unwrap();
         let tickets = TicketLimits {
+            running,
             idle,
             ..TicketLimits::default()
         };

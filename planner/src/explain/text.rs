@@ -22,7 +22,7 @@ pub(crate) fn files(tables: &[TablePlan]) -> String {
             text,
             "{} at snapshot {}: {} files -> {after_partition} after partition -> \
              {after_manifest} after manifest -> {after_bounds} after bounds ({} skipped)\n  \
-             predicted: at least {} requests and {}, at most {} of {} bytes and {}",
+             predicted: at least {} requests and {}, at most {} of {} bytes, {} for all of these",
             plan.table,
             plan.snapshot,
             summary.files_total,
@@ -31,7 +31,7 @@ pub(crate) fn files(tables: &[TablePlan]) -> String {
             milliseconds(plan.forecast.least_time),
             plan.forecast.most_bytes,
             summary.bytes_total,
-            milliseconds(plan.forecast.most_time),
+            milliseconds(plan.forecast.whole_time),
         );
     }
     text
@@ -147,10 +147,10 @@ mod tests {
                 bytes_left: 100,
             },
             forecast: Forecast {
-                least_requests: 2,
-                least_time: Duration::from_millis(60),
+                least_requests: 1,
+                least_time: Duration::from_millis(30),
                 most_bytes: 100,
-                most_time: Duration::from_micros(61_600),
+                whole_time: Duration::from_micros(61_600),
             },
             skipped: vec![proto::SkippedFile {
                 path: "file:///o/1.parquet".to_owned(),
@@ -204,8 +204,8 @@ mod tests {
         assert_eq!(
             files(&[plan()]),
             "fulmar.main.orders at snapshot 3: 12 files -> 10 after partition -> 10 after manifest \
-             -> 1 after bounds (11 skipped)\n  predicted: at least 2 requests and 60 ms, \
-             at most 100 of 1200 bytes and 62 ms\n"
+             -> 1 after bounds (11 skipped)\n  predicted: at least 1 requests and 30 ms, \
+             at most 100 of 1200 bytes, 62 ms for all of these\n"
         );
     }
 

@@ -225,7 +225,7 @@ async fn a_limit_that_cuts_scans_short_is_told() {
     assert!(whole.reports[0].complete);
     let explained = lake.query(&format!("EXPLAIN {sql}")).await;
     let files = explained.column("plan").pop().unwrap();
-    let expected = "predicted: at least 10 requests";
+    let expected = "predicted: at least 5 requests";
     assert!(files.contains(expected), "{files}");
 }
 
