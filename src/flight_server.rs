@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use ::flight_server::{FlightServerConfig, scan_memory};
+use ::flight_server::{FlightServerConfig, TicketLimits, scan_memory};
 
 use crate::flags::{
     FlagError, KeyFlags, ListenFlags, StoreFlags, advertised, byte_size, host_port, location,
@@ -65,18 +65,22 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let shutdown = shutdown::on_signal()?;
     let keys = args.keys.keys()?;
+    let tickets = TicketLimits {
+        running: args.max_tickets.get(),
+        waiting: args.max_waiting_tickets,
+        wait: args.ticket_wait,
+        ..TicketLimits::default()
+    };
+    let memory = scan_memory(u64::try_from(args.memory_limit)?, tickets).map_err(|error| {
+        FlagError::new("--memory-limit", format!("{error} (see --max-tickets)"))
+    })?;
     let listener = args.announce.bind(&args.listen).await?;
     let served = (listener.address(), listener.serving());
     let mut config = FlightServerConfig::new(listener, keys);
     config.catalog = args.catalog;
     config.advertise = args.advertise;
-    config.tickets.running = args.max_tickets.get();
-    config.tickets.waiting = args.max_waiting_tickets;
-    config.tickets.wait = args.ticket_wait;
-    let memory = u64::try_from(args.memory_limit)?;
-    config.scan.memory_bytes = scan_memory(memory, config.tickets).map_err(|error| {
-        FlagError::new("--memory-limit", format!("{error} (see --max-tickets)"))
-    })?;
+    config.tickets = tickets;
+    config.scan.memory_bytes = memory;
     config.store = args.store.profile();
     let service = ::flight_server::serve(config, shutdown);
     args.announce.run(served, service).await

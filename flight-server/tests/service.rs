@@ -12,7 +12,6 @@ use fixtures::orders_batch;
 use fulmar_flight_server::TicketLimits;
 use futures::{StreamExt, TryStreamExt, stream};
 use model::ScanReport;
-use parquet::file::reader::{FileReader, SerializedFileReader};
 use tonic::transport::Channel;
 use tonic::{Code, Request};
 use tonic_health::pb::HealthCheckRequest;
@@ -22,7 +21,7 @@ use wire::ScanWork;
 use wire::flight::decode;
 use wire::serve::Listener;
 
-use support::{Server, eventually, many, months, orders_spec, scan_work, sign, tasks};
+use support::{Server, eventually, many, months, orders_spec, scan_work, sign, tasks, with_counts};
 
 /// Some 7 MB, far more than waits between a server and a client that does not read.
 const MANY_ROWS: u64 = 100_000;
@@ -161,18 +160,6 @@ async fn stop_and_go_on(work: &ScanWork, running: usize) {
         .all(|task| task.file.record_count.is_some());
     assert!(known || requests > least, "{requests} <= {least}");
     server.stop().await;
-}
-
-/// The same ticket from a catalog that has seen the files.
-fn with_counts(work: &ScanWork) -> ScanWork {
-    let mut work = work.clone();
-    for task in &mut work.tasks {
-        let file = std::fs::File::open(task.file.path.trim_start_matches("file://")).unwrap();
-        let reader = SerializedFileReader::new(file).unwrap();
-        let rows = reader.metadata().file_metadata().num_rows();
-        task.file.record_count = Some(u64::try_from(rows).unwrap());
-    }
-    work
 }
 
 #[tokio::test]
