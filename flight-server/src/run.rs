@@ -101,13 +101,17 @@ async fn run(shared: Arc<Shared>, admitted: Admitted, sender: Sender) {
     let (scan, messages) = messages(opened, &ticket, &progress, &closing);
     let given_up = AtomicU32::new(0);
     let idle = place.idle();
-    let make_room = || async {
-        // One after the other: the first may be enough.
-        let _turn = shared.making_room.lock().await;
-        // Each time it waits longer, so that a slow client comes to its end whatever others need.
-        let before = given_up.load(Ordering::Relaxed).min(MOST_DOUBLINGS);
-        tokio::time::sleep(idle * ((1 << before) - 1)).await;
-        shared.opener.memory_is_wanted().await;
+    let (scan, given_up, server) = (&scan, &given_up, &shared);
+    let make_room = |waits_for: WaitsFor| async move {
+        if waits_for == WaitsFor::Client {
+            // Each time longer, so that a slow client comes to its end whatever others need. Who waits for a
+            // place may wait for one that waits for this memory.
+            let before = given_up.load(Ordering::Relaxed).min(MOST_DOUBLINGS);
+            tokio::time::sleep(idle * ((1 << before) - 1)).await;
+        }
+        // One after the other: the first may be enough. Nobody sleeps here while others could make room.
+        let _turn = server.making_room.lock().await;
+        server.opener.memory_is_wanted().await;
         if scan.give_up() {
             given_up.fetch_add(1, Ordering::Relaxed);
             tracing::info!("client takes nothing, others wait for memory: scan given up for now");
@@ -162,6 +166,15 @@ fn messages(
     (scan, messages)
 }
 
+/// What a scan waits for that is to go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum WaitsFor {
+    /// That its client takes something.
+    Client,
+    /// A place.
+    Place,
+}
+
 /// How a scan ended.
 enum End {
     Complete,
@@ -186,7 +199,7 @@ async fn pass_on<F: Future<Output = ()>>(
     messages: impl Stream<Item = Result<FlightData, FlightServerError>>,
     sender: &Sender,
     place: &mut Place,
-    make_room: impl Fn() -> F,
+    make_room: impl Fn(WaitsFor) -> F,
 ) -> End {
     let mut messages = pin!(messages);
     loop {
@@ -194,7 +207,7 @@ async fn pass_on<F: Future<Output = ()>>(
             biased;
             () = sender.closed() => return End::Gone,
             next = async {
-                regain(place, make_room()).await;
+                regain(place, make_room(WaitsFor::Place)).await;
                 messages.next().await
             } => next,
         };
@@ -202,7 +215,7 @@ async fn pass_on<F: Future<Output = ()>>(
             None => return End::Complete,
             Some(Err(error)) => return End::Failed(error),
             Some(Ok(message)) => {
-                let Ok(free) = room(sender, place, make_room()).await else {
+                let Ok(free) = room(sender, place, make_room(WaitsFor::Client)).await else {
                     return End::Gone;
                 };
                 free.send(Ok(message));
@@ -293,9 +306,11 @@ mod tests {
         let (sender, _messages) = mpsc::channel(1);
         let messages = futures::stream::poll_fn(|_| panic!("a page that is not there"));
         let mut place = Gate::new(TicketLimits::default()).enter().await.unwrap();
-        let end = AssertUnwindSafe(pass_on(messages, &sender, &mut place, std::future::pending))
-            .catch_unwind()
-            .await;
+        let end = AssertUnwindSafe(pass_on(messages, &sender, &mut place, |_| {
+            std::future::pending()
+        }))
+        .catch_unwind()
+        .await;
         let error = broken(end.err().unwrap().as_ref());
         assert_eq!(error.category(), Category::Internal);
         assert_eq!(
@@ -309,10 +324,9 @@ mod tests {
         let (sender, messages) = mpsc::channel(1);
         let never = futures::stream::pending();
         let mut place = Gate::new(TicketLimits::default()).enter().await.unwrap();
-        let passing =
-            tokio::spawn(
-                async move { pass_on(never, &sender, &mut place, std::future::pending).await },
-            );
+        let passing = tokio::spawn(async move {
+            pass_on(never, &sender, &mut place, |_| std::future::pending()).await
+        });
         drop(messages);
         assert!(matches!(passing.await.unwrap(), End::Gone));
     }
