@@ -210,6 +210,14 @@ pub(crate) fn byte_size(text: &str) -> Result<usize, String> {
         .ok_or_else(|| "out of range".to_owned())
 }
 
+/// A number of bytes that may be none.
+pub(crate) fn any_byte_size(text: &str) -> Result<usize, String> {
+    if text == "0" {
+        return Ok(0);
+    }
+    byte_size(text)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -12,6 +12,7 @@ use crate::database::Database;
 use crate::error::CatalogError;
 use crate::iceberg::{self, ManagedFile};
 use crate::index::{IndexCache, TableIndex};
+use crate::known_footers::KnownFooters;
 use crate::listing::{self, Before, Report, Source};
 use crate::locks::TableLocks;
 use crate::plan::{self, PlanPart, PlanRequest};
@@ -229,7 +230,9 @@ impl Catalog {
         request: PlanRequest,
     ) -> Result<impl Stream<Item = PlanPart> + Send + 'static, CatalogError> {
         let index = self.index(name, snapshot).await?;
-        Ok(plan::plan(index, request))
+        let schema = index.table.snapshot.columns.schema.clone();
+        let footers = KnownFooters::new(self.database.clone(), request.footers.clone(), schema);
+        Ok(plan::plan(index, request, footers))
     }
 
     /// A snapshot with all of its files.

@@ -13,6 +13,7 @@ mod database;
 mod error;
 mod iceberg;
 mod index;
+mod known_footers;
 mod listing;
 mod locks;
 mod log;

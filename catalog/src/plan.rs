@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use futures::{Stream, StreamExt, stream};
-use model::{ColumnBounds, Condition, FieldId, Level, Predicate, Reason, StatsSource, Verdict};
+use model::{
+    ColumnBounds, Condition, FieldId, FooterColumn, Level, Predicate, Reason, StatsSource, Verdict,
+};
 
 use crate::index::{IndexedFile, TableIndex};
+use crate::known_footers::{FootersWanted, KnownFooters};
 
 /// Files judged before other requests get their turn.
 const CHUNK: usize = 1024;
@@ -20,6 +23,8 @@ pub(crate) struct PlanRequest {
     pub(crate) predicate: Predicate,
     /// Whether every skipped file is wanted with its reason, and not only the first thousand.
     pub(crate) explain: bool,
+    /// What of the files' footers is wanted along.
+    pub(crate) footers: FootersWanted,
 }
 
 /// One part of a plan, in the order in which they come.
@@ -35,6 +40,8 @@ pub(crate) enum PlanPart {
         position: usize,
         /// Whether every row matches.
         fully_matched: bool,
+        /// What is known of its footer and wanted.
+        footer: Vec<FooterColumn>,
     },
     /// A file that holds no match.
     Skipped {
@@ -117,6 +124,7 @@ fn no_rows() -> Reason {
 pub(crate) fn plan(
     index: Arc<TableIndex>,
     request: PlanRequest,
+    footers: KnownFooters,
 ) -> impl Stream<Item = PlanPart> + Send + 'static {
     let header = PlanPart::Header(Arc::clone(&index));
     let planning = Planning {
@@ -126,11 +134,15 @@ pub(crate) fn plan(
         summary: Summary::default(),
         told: 0,
     };
-    let parts = stream::unfold(planning, |mut planning| async move {
-        let parts = planning.step()?;
-        tokio::task::yield_now().await;
-        Some((stream::iter(parts), planning))
-    });
+    let parts = stream::unfold(
+        (planning, footers),
+        |(mut planning, mut footers)| async move {
+            let mut parts = planning.step()?;
+            footers.add(&mut parts).await;
+            tokio::task::yield_now().await;
+            Some((stream::iter(parts), (planning, footers)))
+        },
+    );
     stream::iter([header]).chain(parts.flatten())
 }
 
@@ -168,6 +180,7 @@ impl Planning {
                     index: Arc::clone(&index),
                     position,
                     fully_matched,
+                    footer: Vec::new(),
                 })
             }
             Decision::Skip(reason) => {

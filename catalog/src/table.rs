@@ -1,7 +1,10 @@
 //! Tables, snapshots and files as the catalog knows them. Owns no storage and no wire form.
 
 use arrow_schema::SchemaRef;
-use model::{ColumnBounds, ColumnMapping, DataFile, FieldId, SnapshotId, TableName, TableSchema};
+use model::{
+    ColumnBounds, ColumnMapping, DataFile, FieldId, FooterColumn, SnapshotId, TableName,
+    TableSchema,
+};
 
 /// The identity of a table: a table that is dropped and made again is another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -108,6 +111,8 @@ pub(crate) struct FileFacts {
     pub(crate) partitions: Vec<RawPartition>,
     /// Bounds by the position of a column in `schema`, counted from 1.
     pub(crate) bounds: Vec<(FieldId, ColumnBounds)>,
+    /// The footer, column by column; empty when it is not worth keeping.
+    pub(crate) footer: Vec<FooterColumn>,
 }
 
 /// A partition value as the path spells it, decoded; `None` is null.

@@ -129,6 +129,7 @@ fn work_on_nothing() -> ScanWork {
         },
         rows: None,
         partition_values: Vec::new(),
+        footer: Vec::new(),
     };
     scan_work(orders_spec(None), vec![task])
 }

@@ -7,6 +7,7 @@
 
 pub mod bounds;
 pub mod datum;
+pub mod footer;
 pub mod interval;
 pub mod predicate;
 pub mod reason;
@@ -18,6 +19,7 @@ pub mod value_set;
 
 pub use bounds::{Bound, ColumnBounds, StatsSource};
 pub use datum::Datum;
+pub use footer::{FilePiece, FooterColumn};
 pub use interval::Interval;
 pub use predicate::{ColumnPredicate, Predicate, Verdict};
 pub use reason::{Condition, Level, Reason};

@@ -112,6 +112,8 @@ counts! {
     rows_returned,
     /// Footers found in the cache.
     footer_cache_hits,
+    /// Footers that came with the ticket.
+    footers_in_ticket,
     /// Milliseconds from the arrival of the ticket until its scan began; of several, the longest.
     queued_ms,
     /// Milliseconds in which at least one request was under way. The sum over tasks, which fetch at the

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::datum::Datum;
+use crate::footer::FooterColumn;
 use crate::schema::FieldId;
 
 /// The identity of a table's state.
@@ -81,4 +82,6 @@ pub struct ScanTask {
     pub rows: Option<RowRange>,
     /// Columns that are constant in the file and that it need not hold.
     pub partition_values: Vec<PartitionValue>,
+    /// The footer's part of every column that the scan reads; none when the footer must be read.
+    pub footer: Vec<FooterColumn>,
 }

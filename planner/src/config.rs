@@ -26,6 +26,9 @@ pub struct PlannerConfig {
     pub max_endpoints: usize,
     /// Whether clients reach the Flight servers.
     pub endpoints: EndpointMode,
+    /// Bytes of footers that go along with the tickets of a scan at most, so that Flight servers need not read
+    /// them; 0 for none.
+    pub ticket_footers: usize,
     /// How long a ticket is valid.
     pub ticket_ttl: Duration,
     /// Memory for the statements that run in the planner, in bytes; beyond it they spill to disk.
@@ -50,6 +53,7 @@ impl PlannerConfig {
             advertise: None,
             max_endpoints: 16,
             endpoints: EndpointMode::Direct,
+            ticket_footers: 1 << 20,
             ticket_ttl: Duration::from_hours(1),
             memory_limit: 2 << 30,
             spill_dir: None,

@@ -4,8 +4,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use model::DataFile;
-use store::footer::{FooterHint, read_footer};
+use model::ScanTask;
+use store::footer::{FooterHint, first_range, read_footer};
+use store::footer_columns::join;
 use store::{Fetched, Ledger};
 use tokio::sync::OnceCell;
 
@@ -22,9 +23,33 @@ pub(crate) struct Opened {
     pub(crate) tail: Fetched,
     /// Bytes of the footer when it was read now.
     pub(crate) read_bytes: u64,
+    /// Whether its footer came with the task.
+    pub(crate) was_given: bool,
 }
 
 impl Opened {
+    fn kept(file: Arc<OpenedFile>) -> Self {
+        Self {
+            file,
+            was_kept: true,
+            tail: Fetched::default(),
+            read_bytes: 0,
+            was_given: false,
+        }
+    }
+
+    /// A file whose footer came with its task.
+    fn given(path: &str, task: &ScanTask) -> Result<Self, ScanError> {
+        let footer = join(path, &task.file, &task.footer)?;
+        Ok(Self {
+            file: Arc::new(OpenedFile::given(path, &footer)),
+            was_kept: false,
+            tail: Fetched::default(),
+            read_bytes: 0,
+            was_given: true,
+        })
+    }
+
     /// What came of the columns with the footer: all of a small file, and of others what lay in the tail.
     pub(crate) fn columns(&self) -> Fetched {
         if self.tail.begins_before(self.file.columns_end()) {
@@ -82,16 +107,31 @@ impl Footers {
         }
     }
 
-    /// The file: its footer from here, or read now.
+    /// The file: its footer from here, as the task gives it, or read now. What a task gives is of its
+    /// columns only, so it is not kept. It is not looked at where one request fetches all of the file.
     ///
     /// # Errors
     /// When the file cannot be read, or is no sound Parquet file.
     pub(crate) async fn open(
         &self,
         ledger: &Ledger,
-        file: &DataFile,
+        task: &ScanTask,
         hint: FooterHint,
     ) -> Result<Opened, ScanError> {
+        let file = &task.file;
+        let key = file.version.as_ref().map(|version| FileKey {
+            path: ledger.url().to_owned(),
+            size: file.size,
+            version: version.clone(),
+        });
+        if let Some(file) = key.as_ref().and_then(|key| self.cache.kept_file(key)) {
+            return Ok(Opened::kept(file));
+        }
+        let first = first_range(file.size, hint, &ledger.location().profile());
+        let whole = hint.columns && first.start == 0;
+        if !whole && !task.footer.is_empty() {
+            return Opened::given(ledger.url(), task);
+        }
         let (mut tail, mut read_bytes) = (Fetched::default(), 0);
         let load = async {
             let footer = read_footer(ledger, Some(file.size), hint).await?;
@@ -99,22 +139,16 @@ impl Footers {
             (tail, read_bytes) = (footer.tail, footer.footer_length);
             Ok(opened)
         };
-        let (file, was_kept) = match &file.version {
+        let (file, was_kept) = match key {
+            Some(key) => self.get(key, load).await?,
             None => (Arc::new(load.await?), false),
-            Some(version) => {
-                let key = FileKey {
-                    path: ledger.url().to_owned(),
-                    size: file.size,
-                    version: version.clone(),
-                };
-                self.get(key, load).await?
-            }
         };
         Ok(Opened {
             file,
             was_kept,
             tail,
             read_bytes,
+            was_given: false,
         })
     }
 
@@ -150,11 +184,17 @@ impl Footers {
 }
 
 impl Cache {
+    /// A file that is here, which counts as used now.
+    fn kept_file(&self, key: &FileKey) -> Option<Arc<OpenedFile>> {
+        let mut kept = self.kept();
+        let here = kept.files.get(key)?.file.get().cloned()?;
+        kept.touch(key);
+        Some(here)
+    }
+
     /// The place of a file, which counts as used now.
     fn place(&self, key: FileKey) -> Place<'_> {
         let mut kept = self.kept();
-        kept.clock += 1;
-        let clock = kept.clock;
         let known = kept
             .files
             .get_key_value(&key)
@@ -162,13 +202,12 @@ impl Cache {
         let key = known.unwrap_or_else(|| Arc::new(key));
         let entry = kept.files.entry(Arc::clone(&key)).or_insert_with(|| Entry {
             file: Arc::default(),
-            used: clock,
+            // Of no file: the clock is at one when the first is used.
+            used: 0,
             bytes: 0,
         });
-        let before = std::mem::replace(&mut entry.used, clock);
         let cell = Arc::clone(&entry.file);
-        kept.by_use.remove(&before);
-        kept.by_use.insert(clock, Arc::clone(&key));
+        kept.touch(&key);
         drop(kept);
         Place {
             cache: self,
@@ -204,6 +243,20 @@ impl Cache {
 }
 
 impl Kept {
+    /// Notes that a file is used now.
+    fn touch(&mut self, key: &FileKey) {
+        self.clock += 1;
+        let Some((key, _)) = self.files.get_key_value(key) else {
+            return;
+        };
+        let key = Arc::clone(key);
+        if let Some(entry) = self.files.get_mut(&key) {
+            let before = std::mem::replace(&mut entry.used, self.clock);
+            self.by_use.remove(&before);
+        }
+        self.by_use.insert(self.clock, key);
+    }
+
     fn forget(&mut self, key: &FileKey) {
         if let Some(entry) = self.files.remove(key) {
             self.by_use.remove(&entry.used);

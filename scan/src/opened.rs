@@ -9,7 +9,7 @@ use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use store::columns::{FileColumns, match_columns};
 use store::footer::Footer;
 use store::page_bounds::{page_bounds, page_rows};
-use store::page_index::{ChunkIndex, IndexesWanted, read_page_indexes};
+use store::page_index::{ChunkIndex, IndexesWanted, column_index, offset_index, read_page_indexes};
 use store::{Fetched, Ledger};
 
 use crate::error::ScanError;
@@ -21,6 +21,8 @@ use crate::pages::{ColumnPages, Page};
 pub(crate) struct OpenedFile {
     path: String,
     footer: Footer,
+    /// Page indexes that came with a task.
+    given: Fetched,
     indexes: Mutex<HashMap<(usize, usize), Known>>,
     /// Bytes of memory of the footer and the indexes, about.
     memory: AtomicU64,
@@ -55,9 +57,18 @@ impl OpenedFile {
         Self {
             path: path.to_owned(),
             footer: footer.without_tail(),
+            given: Fetched::default(),
             indexes: Mutex::default(),
             memory: AtomicU64::new(footer.metadata.memory_size() as u64),
             account: None,
+        }
+    }
+
+    /// A file whose footer came with a task, and page indexes with it.
+    pub(crate) fn given(path: &str, footer: &Footer) -> Self {
+        Self {
+            given: footer.tail.clone(),
+            ..Self::new(path, footer)
         }
     }
 
@@ -123,14 +134,14 @@ impl OpenedFile {
             ..wanted
         };
         let footer = Footer {
-            tail: tail.clone(),
+            tail: tail.and(&self.given),
             ..self.footer.clone()
         };
         let read = read_page_indexes(ledger, &footer, missing).await?;
         for (row_group, leaf, judged) in chunks(missing) {
             let index = read.chunk(row_group, leaf).cloned();
             if let Some(index) = &index {
-                indexes.bytes += self.index_bytes(row_group, leaf, index);
+                indexes.bytes += self.read_bytes(row_group, leaf, index);
                 indexes.chunks.insert((row_group, leaf), Arc::clone(index));
             }
             self.keep((row_group, leaf), Known { judged, index });
@@ -195,6 +206,19 @@ impl OpenedFile {
             let columns = index.columns.as_ref().and(chunk.column_index_length());
             length(chunk.offset_index_length()) + length(columns)
         })
+    }
+
+    /// The bytes of a chunk's indexes that did not come with a task.
+    fn read_bytes(&self, row_group: usize, leaf: usize, index: &ChunkIndex) -> u64 {
+        let Some(chunk) = self.chunk(row_group, leaf) else {
+            return 0;
+        };
+        let columns = index.columns.as_ref().and_then(|_| column_index(chunk));
+        let ranges = offset_index(chunk).into_iter().chain(columns);
+        ranges
+            .filter(|range| self.given.get(range).is_none())
+            .map(|range| range.end - range.start)
+            .sum()
     }
 
     /// The pages of the predicate's columns in a row group, where a column index judges them.

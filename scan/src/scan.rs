@@ -89,7 +89,7 @@ impl Scan {
             ..FooterHint::of(&task.file)
         };
         let footers = &self.scanner.footers;
-        let opened = footers.open(log.ledger(), &task.file, hint).await?;
+        let opened = footers.open(log.ledger(), &task, hint).await?;
         log.opened(&opened);
         let here = opened.columns();
         let file = TaskFile::new(&self, &task, opened)?;

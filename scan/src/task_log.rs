@@ -52,10 +52,11 @@ impl TaskLog {
         self.skips.extend(kept);
     }
 
-    /// A footer that was read, or was kept.
+    /// A footer that was read, was kept, or came with the ticket.
     pub(crate) fn opened(&mut self, opened: &Opened) {
         self.counts.bytes_needed += opened.read_bytes;
         self.counts.footer_cache_hits += u64::from(opened.was_kept);
+        self.counts.footers_in_ticket += u64::from(opened.was_given);
     }
 
     /// A row group, or a part of one, some of whose bytes were fetched.

@@ -25,6 +25,15 @@ impl Fetched {
         self.pieces.insert(position, (offset, bytes));
     }
 
+    /// All pieces of both.
+    #[must_use]
+    pub fn and(&self, other: &Self) -> Self {
+        let mut pieces = self.pieces.clone();
+        pieces.extend(other.pieces.iter().cloned());
+        pieces.sort_by_key(|(start, _)| *start);
+        Self { pieces }
+    }
+
     /// Whether there is something from before an offset.
     pub fn begins_before(&self, offset: u64) -> bool {
         self.pieces

@@ -63,6 +63,24 @@ pub struct Footer {
 }
 
 impl Footer {
+    /// A footer from its bytes, without length and magic.
+    pub(crate) fn decoded(
+        path: &str,
+        size: u64,
+        footer_length: u64,
+        bytes: &[u8],
+        tail: Fetched,
+    ) -> Result<Self, StoreError> {
+        let metadata = decode(path, size, bytes)?;
+        Ok(Self {
+            page_index: page_index_span(&metadata),
+            metadata: Arc::new(metadata),
+            size,
+            footer_length,
+            tail,
+        })
+    }
+
     /// The file's rows, as its row groups have them: old writers leave the count of the whole file at
     /// zero.
     pub fn rows(&self) -> u64 {
@@ -108,14 +126,31 @@ pub async fn read_footer(
         Some(whole)
     };
     let footer = footer.ok_or_else(|| StoreError::corrupt(path, "its footer has no bytes"))?;
-    let metadata = decode(path, size, &footer)?;
-    Ok(Footer {
-        page_index: page_index_span(&metadata),
-        metadata: Arc::new(metadata),
-        size,
-        footer_length,
-        tail,
-    })
+    let bytes = footer.get(..footer.len().saturating_sub(8));
+    Footer::decoded(path, size, footer_length, bytes.unwrap_or_default(), tail)
+}
+
+/// Reads a file's footer with its page indexes, when these are of at most so many bytes.
+///
+/// # Errors
+/// When the file cannot be read or is not a sound Parquet file.
+pub async fn read_footer_and_indexes(
+    ledger: &Ledger,
+    size: Option<u64>,
+    hint: FooterHint,
+    most_bytes: u64,
+) -> Result<Footer, StoreError> {
+    let mut footer = read_footer(ledger, size, hint).await?;
+    let wanted = footer.page_index.filter(|span| span.length <= most_bytes);
+    let range = wanted.map(|span| span.start..span.start.saturating_add(span.length));
+    if let Some(range) = range.filter(|range| range.end <= footer.size)
+        && footer.tail.get(&range).is_none()
+    {
+        let start = range.start;
+        let bytes = ledger.read_one(range, "page index").await?;
+        footer.tail.push(start, bytes);
+    }
+    Ok(footer)
 }
 
 /// The size of the file, where the bytes begin, and the bytes to its end.
@@ -191,9 +226,7 @@ fn footer_length(path: &str, size: u64, end: &Bytes) -> Result<u64, StoreError> 
     Ok(length)
 }
 
-fn decode(path: &str, size: u64, footer: &Bytes) -> Result<ParquetMetaData, StoreError> {
-    let bytes = footer.len().saturating_sub(8);
-    let bytes = footer.get(..bytes).unwrap_or_default();
+fn decode(path: &str, size: u64, bytes: &[u8]) -> Result<ParquetMetaData, StoreError> {
     thrift::check(bytes, thrift::FILE)
         .map_err(|flaw| StoreError::corrupt(path, format!("its footer is broken: {flaw}")))?;
     let metadata = guarded(path, || {

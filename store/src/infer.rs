@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
-use parquet::arrow::parquet_to_arrow_schema;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use parquet::arrow::{ARROW_SCHEMA_META_KEY, parquet_to_arrow_schema};
 use parquet::basic::Type as Physical;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaData;
@@ -48,6 +50,26 @@ pub fn arrow_schema(path: &str, metadata: &ParquetMetaData) -> Result<SchemaRef,
         }
     });
     Ok(Arc::new(Schema::new(fields.collect::<Fields>())))
+}
+
+/// The Arrow schema that a writer left beside the Parquet schema, where it says more of the values than
+/// that does.
+pub(crate) fn telling_hints(metadata: &ParquetMetaData) -> Option<SchemaRef> {
+    let file = metadata.file_metadata();
+    let hints = file.key_value_metadata()?;
+    let hint = hints
+        .iter()
+        .find(|pair| pair.key == ARROW_SCHEMA_META_KEY)?;
+    let convert = |hints| {
+        let schema = guarded("", || parquet_to_arrow_schema(file.schema_descr(), hints));
+        schema.ok().map(|schema| plain_fields(schema.fields()))
+    };
+    let told = convert(Some(hints))?;
+    if convert(None).is_some_and(|plain| plain == told) {
+        return None;
+    }
+    let message = BASE64_STANDARD.decode(hint.value.as_ref()?).ok()?;
+    wire::schema::decode_schema(&message).ok()
 }
 
 fn is_int96(column: &Type) -> bool {

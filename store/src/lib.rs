@@ -20,6 +20,7 @@ pub mod network;
 mod request;
 
 pub mod footer;
+pub mod footer_columns;
 pub mod page_index;
 
 pub mod bloom;

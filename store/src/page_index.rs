@@ -124,8 +124,7 @@ fn spans(footer: &Footer, wanted: IndexesWanted<'_>) -> Vec<ChunkSpans> {
                 continue;
             };
             let inside = |range: &Range<u64>| !range.is_empty() && range.end <= footer.size;
-            let offsets = located(chunk.offset_index_offset(), chunk.offset_index_length());
-            let columns = located(chunk.column_index_offset(), chunk.column_index_length());
+            let (offsets, columns) = (offset_index(chunk), column_index(chunk));
             if let Some(offsets) = offsets.filter(inside) {
                 spans.push(ChunkSpans {
                     row_group: *row_group,
@@ -139,8 +138,20 @@ fn spans(footer: &Footer, wanted: IndexesWanted<'_>) -> Vec<ChunkSpans> {
     spans
 }
 
-fn located(offset: Option<i64>, length: Option<i32>) -> Option<Range<u64>> {
-    span(offset?, length?.into())
+/// Where a chunk's column index lies, when it has one.
+pub fn column_index(chunk: &ColumnChunkMetaData) -> Option<Range<u64>> {
+    span(
+        chunk.column_index_offset()?,
+        chunk.column_index_length()?.into(),
+    )
+}
+
+/// Where a chunk's offset index lies, when it has one.
+pub fn offset_index(chunk: &ColumnChunkMetaData) -> Option<Range<u64>> {
+    span(
+        chunk.offset_index_offset()?,
+        chunk.offset_index_length()?.into(),
+    )
 }
 
 fn decode_chunk(

@@ -139,6 +139,11 @@ impl StoreProfile {
         self.hole() / 8
     }
 
+    /// Whether waiting for an answer costs more than deciding and sending some kilobytes more with a ticket.
+    pub fn waits_long(&self) -> bool {
+        self.first_byte >= Duration::from_millis(5)
+    }
+
     /// Page indexes of up to this many bytes come along with a footer: reading all of them is then
     /// cheaper than a further request for some.
     pub(crate) fn index_with_footer(&self) -> u64 {

@@ -8,6 +8,7 @@
 //! other types, so that both read the same lengths.
 
 mod parquet;
+pub(crate) mod raw;
 
 use parquet::{Fields, Kind, PAGE_HEADER, wire};
 

@@ -92,6 +92,7 @@ impl Fulmar {
                 },
                 rows: None,
                 partition_values: Vec::new(),
+                footer: Vec::new(),
             },
         })
     }

@@ -9,7 +9,8 @@ use sqlx::{QueryBuilder, Sqlite};
 use uuid::Uuid;
 use wire::schema::encode_schema;
 
-use super::read::find_table;
+use super::footers::insert_footers;
+use super::read::{FileId, find_table};
 use super::records::{encode_file_bounds, encode_ids, encode_partitions, kind_text, mapping_text};
 use super::{Connection, Database, begin_write, now_unix_ms, stored_count};
 use crate::error::CatalogError;
@@ -288,8 +289,16 @@ async fn insert_files(
             .push_bind(encode_file_bounds(&facts.bounds))
             .push_bind(sequence);
     });
-    let inserted = insert.build().execute(write).await;
-    inserted.map(|_| ()).map_err(CatalogError::database(COMMIT))
+    insert.push(" RETURNING path, file_id");
+    let ids = insert.build_query_as().fetch_all(&mut *write).await;
+    let ids: Vec<(String, i64)> = ids.map_err(CatalogError::database(COMMIT))?;
+    let ids: HashMap<&str, i64> = ids.iter().map(|(path, id)| (path.as_str(), *id)).collect();
+    let kept = files.iter().filter(|(_, facts)| !facts.footer.is_empty());
+    let footers = kept.filter_map(|(_, facts)| {
+        let id = ids.get(facts.file.path.as_str())?;
+        Some((FileId(*id), facts.footer.as_slice()))
+    });
+    insert_footers(write, &footers.collect::<Vec<_>>()).await
 }
 
 /// A random positive id below 2^53, so that it survives JSON numbers; like Iceberg's, it does not say

@@ -3,6 +3,7 @@
 
 mod commit;
 mod expire;
+mod footers;
 mod read;
 mod records;
 
@@ -18,7 +19,7 @@ use sqlx::{SqlSafeStr, SqliteConnection};
 
 pub(crate) use commit::new_snapshot_id;
 pub(crate) use expire::keep_expiring;
-pub(crate) use read::{FileRow, SnapshotFiles, get};
+pub(crate) use read::{FileId, FileRow, SnapshotFiles, get};
 
 use crate::error::CatalogError;
 
@@ -29,7 +30,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 const READERS: u32 = 8;
 
 /// The numbered steps from an empty file to the current form.
-const MIGRATIONS: [(i64, &str, &str); 2] = [
+const MIGRATIONS: [(i64, &str, &str); 3] = [
     (
         1,
         "catalog",
@@ -39,6 +40,11 @@ const MIGRATIONS: [(i64, &str, &str); 2] = [
         2,
         "dead files",
         include_str!("../../migrations/0002_dead_files.sql"),
+    ),
+    (
+        3,
+        "footers",
+        include_str!("../../migrations/0003_footers.sql"),
     ),
 ];
 

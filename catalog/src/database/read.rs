@@ -18,9 +18,15 @@ use crate::table::{Declaration, Definition, RawPartition, Snapshot, Table, Table
 const READ_TABLE: &str = "read a table";
 const READ_FILES: &str = "read the files of a table";
 
+/// The identity of a file's row: a file that changes gets another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct FileId(pub(crate) i64);
+
 /// A file of a snapshot with the schema of its footer, shared among files.
 #[derive(Clone, Debug)]
 pub(crate) struct FileRow {
+    /// Its identity.
+    pub(crate) id: FileId,
     /// The file.
     pub(crate) file: DataFile,
     /// Which of the table's file schemas it has.
@@ -213,6 +219,7 @@ fn file_of(row: &SqliteRow) -> Result<FileRow, CatalogError> {
     let partitions: Vec<u8> = get(row, "partition_values")?;
     let bounds: Vec<u8> = get(row, "bounds")?;
     Ok(FileRow {
+        id: FileId(get(row, "file_id")?),
         file: DataFile {
             path: get(row, "path")?,
             size: count_from(get(row, "size")?),

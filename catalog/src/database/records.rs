@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
-use model::{ColumnBounds, ColumnMapping, FieldId, TableSchema};
+use model::{ColumnBounds, ColumnMapping, FieldId, FooterColumn, TableSchema};
 use prost::Message;
 use wire::convert::{decode_bounds, encode_bounds};
 use wire::proto;
@@ -29,6 +29,24 @@ struct PartitionRecord {
 struct PartitionsRecord {
     #[prost(message, repeated, tag = "1")]
     values: Vec<PartitionRecord>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct FooterRecord {
+    #[prost(message, repeated, tag = "1")]
+    columns: Vec<proto::FooterColumn>,
+}
+
+/// Encodes the footer of a file.
+pub(super) fn encode_footer(columns: &[FooterColumn]) -> Vec<u8> {
+    let columns = columns.iter().map(Into::into).collect();
+    FooterRecord { columns }.encode_to_vec()
+}
+
+/// Decodes the footer of a file.
+pub(super) fn decode_footer(bytes: &[u8]) -> Result<Vec<FooterColumn>, CatalogError> {
+    let record = FooterRecord::decode(bytes).map_err(CatalogError::stored("footer"))?;
+    Ok(record.columns.into_iter().map(Into::into).collect())
 }
 
 /// Encodes the bounds of a file.

@@ -147,6 +147,7 @@ mod tests {
                 footer_length: None,
                 page_index: None,
             },
+            id: None,
             partitions: Vec::new(),
             partition_bounds: Vec::new(),
             bounds: Vec::new(),

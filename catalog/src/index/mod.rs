@@ -12,7 +12,7 @@ use model::{ColumnBounds, DataFile, FieldId, PartitionValue, ScanTask, StatsSour
 pub(crate) use cache::IndexCache;
 use columns::FileColumns;
 
-use crate::database::{FileRow, SnapshotFiles};
+use crate::database::{FileId, FileRow, SnapshotFiles};
 use crate::error::CatalogError;
 use crate::iceberg::ManagedFile;
 use crate::table::{Columns, RawPartition, Table};
@@ -35,6 +35,8 @@ pub(crate) struct TableIndex {
 pub(crate) struct IndexedFile {
     /// The file.
     pub(crate) file: DataFile,
+    /// Its row in the database, when it has one.
+    pub(crate) id: Option<FileId>,
     /// The partition columns with their values.
     partitions: Vec<PartitionValue>,
     /// The same as bounds, by field id.
@@ -68,8 +70,9 @@ impl TableIndex {
     /// to open them.
     pub(crate) fn managed(table: Table, files: Vec<ManagedFile>, known: SnapshotFiles) -> Self {
         let known = known.files.into_iter();
-        let mut known: HashMap<String, DataFile> =
-            known.map(|row| (row.file.path.clone(), row.file)).collect();
+        let mut known: HashMap<String, (FileId, DataFile)> = known
+            .map(|row| (row.file.path.clone(), (row.id, row.file)))
+            .collect();
         let files = files.into_iter().map(|managed| {
             let remembered = known.remove(&managed.path);
             IndexedFile::managed(managed, remembered)
@@ -104,13 +107,16 @@ impl IndexedFile {
         Ok(Self {
             partition_bounds: partition_bounds(&partitions, row.file.record_count),
             file: row.file,
+            id: Some(row.id),
             partitions,
             bounds,
         })
     }
 
-    fn managed(managed: ManagedFile, remembered: Option<DataFile>) -> Self {
-        let remembered = remembered.filter(|file| file.size == managed.size);
+    fn managed(managed: ManagedFile, remembered: Option<(FileId, DataFile)>) -> Self {
+        let (id, remembered) = remembered
+            .filter(|(_, file)| file.size == managed.size)
+            .unzip();
         let file = DataFile {
             path: managed.path,
             size: managed.size,
@@ -129,6 +135,7 @@ impl IndexedFile {
             partitions,
             bounds,
             file,
+            id,
         }
     }
 
@@ -138,6 +145,7 @@ impl IndexedFile {
             file: self.file.clone(),
             rows: None,
             partition_values: self.partitions.clone(),
+            footer: Vec::new(),
         }
     }
 

@@ -76,6 +76,7 @@ mod tests {
     use store::Stores;
 
     use super::*;
+    use crate::database::FileId;
 
     fn listed(name: &str, version: &str) -> Listed {
         Listed {
@@ -90,6 +91,7 @@ mod tests {
 
     fn known(name: &str, version: &str) -> FileRow {
         FileRow {
+            id: FileId(1),
             file: DataFile {
                 path: format!("memory:///{name}"),
                 size: 1,

@@ -3,17 +3,26 @@
 use std::sync::Arc;
 
 use futures::{StreamExt, TryStreamExt, stream};
-use model::{ColumnMapping, DataFile, TableSchema};
-use store::{FooterHint, Ledger, arrow_schema, file_bounds, hive, match_columns, read_footer};
+use model::{ColumnMapping, DataFile, FooterColumn, TableSchema};
+use store::footer::{Footer, FooterHint, read_footer, read_footer_and_indexes};
+use store::footer_columns::split;
+use store::{Ledger, arrow_schema, file_bounds, hive, match_columns};
 
 use super::Report;
 use super::changes::progress;
 use super::objects::Listed;
 use crate::error::CatalogError;
+use crate::known_footers::worth_keeping;
 use crate::table::FileFacts;
 
 /// Footers under way at once.
 const PARALLEL: usize = 32;
+
+/// Bytes of a file's footer and page indexes that are kept at most.
+const MOST_OF_A_FILE: u64 = 4 * 1024 * 1024;
+
+/// Bytes of footers that are kept at most of files that are read together.
+const MOST_OF_ALL: usize = 256 * 1024 * 1024;
 
 /// Reads the footers of files; `kept` files count as done already. The first file, in the given order,
 /// that cannot be read ends the work.
@@ -29,7 +38,13 @@ pub(super) async fn read(
         .map(Reading::finished)
         .buffered(PARALLEL);
     let mut facts: Vec<FileFacts> = Vec::with_capacity(fresh);
+    let mut room = MOST_OF_ALL;
     while let Some(mut next) = reads.try_next().await? {
+        // What finds no room is read by whoever scans the file.
+        match room.checked_sub(size(&next.footer)) {
+            Some(left) => room = left,
+            None => next.footer.clear(),
+        }
         // Most files share one schema; one copy of it is enough.
         if let Some(same) = facts.last().filter(|last| last.schema == next.schema) {
             next.schema = Arc::clone(&same.schema);
@@ -60,7 +75,13 @@ impl Drop for Reading {
 
 async fn read_one(file: Listed) -> Result<FileFacts, CatalogError> {
     let ledger = Ledger::new(file.location).expecting(Some(file.version.clone()));
-    let footer = read_footer(&ledger, Some(file.size), FooterHint::default()).await?;
+    let hint = FooterHint::default();
+    let is_kept = worth_keeping(ledger.url(), file.size);
+    let footer = if is_kept {
+        read_footer_and_indexes(&ledger, Some(file.size), hint, MOST_OF_A_FILE).await?
+    } else {
+        read_footer(&ledger, Some(file.size), hint).await?
+    };
     let (path, metadata) = (ledger.url(), &footer.metadata);
     let schema = arrow_schema(path, metadata)?;
     let own = TableSchema::numbered(&schema);
@@ -76,6 +97,26 @@ async fn read_one(file: Listed) -> Result<FileFacts, CatalogError> {
         },
         partitions: hive::partition_values(&file.relative),
         bounds: file_bounds(metadata, &columns),
+        footer: if is_kept { kept(&footer) } else { Vec::new() },
         schema,
     })
+}
+
+/// The columns of a footer, without page indexes when these are too large, or none when all is.
+fn kept(footer: &Footer) -> Vec<FooterColumn> {
+    let mut columns = split(footer).unwrap_or_default();
+    if size(&columns) as u64 > MOST_OF_A_FILE {
+        for column in &mut columns {
+            column.column_indexes.clear();
+            column.offset_indexes.clear();
+        }
+    }
+    if size(&columns) as u64 > MOST_OF_A_FILE {
+        columns.clear();
+    }
+    columns
+}
+
+fn size(columns: &[FooterColumn]) -> usize {
+    columns.iter().map(FooterColumn::size).sum()
 }

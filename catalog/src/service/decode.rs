@@ -3,11 +3,14 @@
 use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
-use model::{Predicate, QueryId, Reason, ScanReport, Skip, SkippedUnit, SnapshotId, TableName};
+use model::{
+    FieldId, Predicate, QueryId, Reason, ScanReport, Skip, SkippedUnit, SnapshotId, TableName,
+};
 use wire::convert::required;
 use wire::{DecodeError, proto};
 
 use crate::catalog::{Existing, NewTable};
+use crate::known_footers::FootersWanted;
 use crate::log::{LogFilter, LogKind, LoggedQuery};
 use crate::plan::PlanRequest;
 use crate::table::Declaration;
@@ -32,7 +35,18 @@ pub(super) fn plan(request: proto::PlanFilesRequest) -> Result<PlanRequest, Deco
     Ok(PlanRequest {
         predicate: predicate.unwrap_or(Predicate::Always),
         explain: request.explain,
+        footers: request.footers.map(footers).unwrap_or_default(),
     })
+}
+
+fn footers(wanted: proto::FootersWanted) -> FootersWanted {
+    let fields = |ids: Vec<i32>| ids.into_iter().map(FieldId).collect();
+    FootersWanted {
+        read: fields(wanted.read_field_ids),
+        judged: fields(wanted.judged_field_ids),
+        pages: wanted.pages,
+        most_bytes: usize::try_from(wanted.most_bytes).unwrap_or(usize::MAX),
+    }
 }
 
 /// A table to be made.

@@ -67,7 +67,14 @@ pub(super) fn plan_part(part: PlanPart) -> proto::PlanFilesResponse {
             index,
             position,
             fully_matched,
-        } => Part::File(planned_file(&index, position, fully_matched, &[])),
+            footer,
+        } => {
+            let mut file = planned_file(&index, position, fully_matched, &[]);
+            if let Some(task) = &mut file.task {
+                task.footer = footer.iter().map(Into::into).collect();
+            }
+            Part::File(file)
+        }
         PlanPart::Skipped {
             index,
             position,

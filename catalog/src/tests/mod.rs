@@ -191,6 +191,7 @@ impl Running {
             snapshot_id,
             predicate: Some(predicate.into()),
             explain: true,
+            footers: None,
         };
         let stream = self.client.clone().plan_files(request).await?.into_inner();
         let mut plan = Plan::default();

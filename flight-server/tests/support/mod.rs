@@ -182,6 +182,7 @@ pub(crate) async fn tasks(files: impl IntoIterator<Item = &Path>) -> Vec<ScanTas
             },
             rows: None,
             partition_values: Vec::new(),
+            footer: Vec::new(),
         });
     }
     tasks

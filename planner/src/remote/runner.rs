@@ -158,6 +158,7 @@ mod tests {
             },
             rows: None,
             partition_values: Vec::new(),
+            footer: Vec::new(),
         }
     }
 

@@ -18,12 +18,13 @@ pub(crate) struct PlannedFile {
     pub(crate) fully_matched: bool,
 }
 
-/// The files of a table that can match, and what was skipped for which reason: for the first thousand
-/// files or so, or for every one.
+/// The files of a table that can match, with `footers` as far as the catalog knows them, and what was skipped
+/// for which reason: for the first thousand files or so, or for every one.
 pub(crate) async fn plan(
     parts: &Parts,
     table: &TableMeta,
     predicate: &Predicate,
+    footers: proto::FootersWanted,
     every_reason: bool,
 ) -> Result<(Vec<PlannedFile>, TablePlan), PlannerError> {
     let request = proto::PlanFilesRequest {
@@ -31,6 +32,7 @@ pub(crate) async fn plan(
         snapshot_id: Some(table.snapshot.0),
         predicate: Some(predicate.into()),
         explain: every_reason,
+        footers: Some(footers),
     };
     let failed = |status| parts.catalog_failed(&status);
     let mut stream = parts
@@ -125,6 +127,7 @@ mod tests {
                 file,
                 rows: None,
                 partition_values: Vec::new(),
+                footer: Vec::new(),
             },
             fully_matched,
         }

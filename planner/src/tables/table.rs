@@ -1,5 +1,6 @@
 //! One table of a statement: from a filter and a projection to a scan of the files that can match.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -10,10 +11,12 @@ use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{DFSchema, Statistics, stats::Precision};
 use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
+use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::{ExecutionPlan, PhysicalExpr};
 use model::{Predicate, ScanTask};
 use scan::{ScanExec, ScanSpec};
+use wire::proto;
 
 use crate::engine::Parts;
 use crate::packing::{Packed, pack};
@@ -95,14 +98,6 @@ impl TableProvider for CatalogTable {
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let (filter, predicate) = self.filter(state, filters)?;
-        let every_reason = self.query.wants_every_reason();
-        let (files, mut plan) =
-            files::plan(&self.parts, &self.meta, &predicate, every_reason).await?;
-        let limit = limit.map(|rows| rows as u64);
-        let files = files::enough(files, filter.is_some(), limit);
-        plan.forecast = files::forecast(&files);
-        self.query.planned(plan);
-
         let columns = self.meta.plain.fields().len();
         let spec = Arc::new(ScanSpec {
             table: self.meta.name.clone(),
@@ -113,14 +108,45 @@ impl TableProvider for CatalogTable {
                 .unwrap_or_else(|| (0..columns).collect()),
             filter,
             predicate,
-            limit,
+            limit: limit.map(|rows| rows as u64),
         });
+        let every_reason = self.query.wants_every_reason();
+        let footers = footers(&spec, self.parts.ticket_footers);
+        let (files, mut plan) = files::plan(
+            &self.parts,
+            &self.meta,
+            &spec.predicate,
+            footers,
+            every_reason,
+        )
+        .await?;
+        let files = files::enough(files, spec.filter.is_some(), spec.limit);
+        plan.forecast = files::forecast(&files);
+        self.query.planned(plan);
         if files.is_empty() {
             return Ok(Arc::new(EmptyExec::new(spec.output_schema())));
         }
         let tasks: Vec<ScanTask> = files.into_iter().map(|file| file.task).collect();
         let partitions = partitions(&tasks, self.parts.max_endpoints);
         Ok(Arc::new(ScanExec::new(spec, partitions)))
+    }
+}
+
+/// What of the files' footers a scan can use.
+fn footers(spec: &ScanSpec, most_bytes: usize) -> proto::FootersWanted {
+    let filtered = spec.filter.iter().flat_map(collect_columns);
+    let filtered = filtered.map(|column| column.index());
+    let positions: BTreeSet<usize> = filtered.chain(spec.projection.iter().copied()).collect();
+    let ids = spec.schema.ids();
+    let read = positions
+        .into_iter()
+        .filter_map(|position| ids.get(position));
+    let judged = spec.predicate.fields();
+    proto::FootersWanted {
+        read_field_ids: read.map(|field| field.0).collect(),
+        judged_field_ids: judged.into_iter().map(|field| field.0).collect(),
+        pages: spec.predicate.can_prune() || spec.limit.is_some(),
+        most_bytes: most_bytes as u64,
     }
 }
 

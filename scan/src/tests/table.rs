@@ -1,6 +1,6 @@
 //! A fixture as a table that can be scanned, as a catalog would describe it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -12,18 +12,20 @@ use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use datafusion::execution::TaskContext;
 use datafusion::logical_expr::Expr;
+use datafusion::physical_expr::utils::collect_columns;
 use datafusion::prelude::SessionConfig;
 use fixtures::Written;
 use futures::TryStreamExt;
 use model::{
-    ColumnMapping, Counts, DataFile, Predicate, ScanTask, Skip, SkippedUnit, TableName,
-    TableSchema, TaskReport,
+    ColumnMapping, Counts, DataFile, FooterColumn, Predicate, ScanTask, Skip, SkippedUnit,
+    TableName, TableSchema, TaskReport,
 };
 use object_store::memory::InMemory;
 use object_store::{ObjectStore, ObjectStoreExt, PutOptions};
 use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 use parquet::file::metadata::PageIndexPolicy;
-use store::footer::{FooterHint, read_footer};
+use store::footer::{FooterHint, read_footer_and_indexes};
+use store::footer_columns::split;
 use store::infer::arrow_schema;
 use store::network::{Network, NetworkStore};
 use store::{Ledger, StoreProfile, Stores, version_of};
@@ -35,6 +37,8 @@ pub(crate) struct Table {
     pub(crate) name: TableName,
     pub(crate) schema: TableSchema,
     pub(crate) tasks: Vec<ScanTask>,
+    /// The footer of each file, column by column.
+    footers: HashMap<String, Vec<FooterColumn>>,
     pub(crate) scanner: Arc<Scanner>,
     /// Reads fewer bytes in more waves; its rows must be the same.
     sparing: Arc<Scanner>,
@@ -63,10 +67,11 @@ impl Table {
         limits: Limits,
     ) -> Self {
         let stores = Stores::from_env();
-        let mut tasks = Vec::new();
+        let (mut tasks, mut footers) = (Vec::new(), HashMap::new());
         let mut schema = None;
         for path in paths {
-            let (task, found) = planned(&stores, path.to_str().unwrap()).await;
+            let (task, footer, found) = planned(&stores, path.to_str().unwrap()).await;
+            footers.insert(task.file.path.clone(), footer);
             tasks.push(task);
             schema.get_or_insert(found);
         }
@@ -74,6 +79,7 @@ impl Table {
             name: TableName::main(name),
             schema: TableSchema::numbered(&schema.unwrap()),
             tasks,
+            footers,
             scanner: Arc::new(Scanner::new(stores, limits)),
             sparing: Arc::new(Scanner::new(
                 Stores::from_env().with_profile(StoreProfile::BYTES),
@@ -94,7 +100,7 @@ impl Table {
         let network = Arc::new(NetworkStore::new(Arc::clone(&memory), network));
         let stores = Stores::from_env().with_profile(profile);
         let stores = stores.with_store("memory://", network).unwrap();
-        let mut tasks = Vec::new();
+        let (mut tasks, mut footers) = (Vec::new(), HashMap::new());
         let mut schema = None;
         for (number, path) in written.paths().enumerate() {
             let url = format!("memory:///{name}/part-{number}.parquet");
@@ -105,7 +111,8 @@ impl Table {
                 .put_opts(&location.path, bytes.into(), options)
                 .await
                 .unwrap();
-            let (task, found) = planned(&stores, &url).await;
+            let (task, footer, found) = planned(&stores, &url).await;
+            footers.insert(task.file.path.clone(), footer);
             tasks.push(task);
             schema.get_or_insert(found);
         }
@@ -114,6 +121,7 @@ impl Table {
             name: TableName::main(name),
             schema: TableSchema::numbered(&schema.unwrap()),
             tasks,
+            footers,
             sparing: Arc::clone(&scanner),
             scanner,
             plain: Mutex::default(),
@@ -142,12 +150,62 @@ impl Table {
         parsed(sql, &self.visible())
     }
 
-    /// The rows of all tasks in one partition. Another order of reading must give the same.
+    /// The rows of all tasks in one partition. Another order of reading must give the same, and so must
+    /// footers that came with the tasks.
     pub(crate) async fn scan(&self, spec: ScanSpec) -> Scanned {
         let scanned = self.try_scan(spec.clone(), &self.tasks).await.unwrap();
-        let spared = self.scan_sparingly(spec).await;
+        let spared = self.scan_sparingly(spec.clone()).await;
         assert_eq!(spared.rows, scanned.rows, "bytes were spared");
+        let tasks = self.given(&spec);
+        let given = scan_with(&self.sparing, spec, &tasks).await.unwrap();
+        assert_eq!(given.rows, scanned.rows, "footers were given");
+        for given in &given.reports {
+            let of_same = |report: &&TaskReport| report.path == given.path;
+            let spared = spared.reports.iter().find(of_same).unwrap();
+            let (told, read) = (&given.counts, &spared.counts);
+            assert_eq!(given.skips, spared.skips);
+            assert_eq!(told.rows_selected, read.rows_selected);
+            assert_eq!(told.pages_read, read.pages_read);
+            assert!(
+                told.bytes_fetched <= read.bytes_fetched,
+                "{told:?} {read:?}"
+            );
+            assert!(told.bytes_needed <= told.bytes_fetched, "{told:?}");
+            assert_eq!(told.footers_in_ticket, 1, "{told:?}");
+        }
         scanned
+    }
+
+    /// The tasks with the footers of their columns, and without a version, so that none is found in the
+    /// cache.
+    fn given(&self, spec: &ScanSpec) -> Vec<ScanTask> {
+        let filtered = spec.filter.iter().flat_map(collect_columns);
+        let filtered = filtered.map(|column| column.name().to_owned());
+        let schema = self.visible();
+        let read = spec.projection.iter();
+        let read = read.map(|position| schema.field(*position).name().clone());
+        let names: HashSet<String> = filtered.chain(read).collect();
+        let given = self.tasks.iter().map(|task| {
+            let footer = &self.footers[&task.file.path];
+            let mut chosen = footer.clone();
+            let id = |name: &String| self.schema.id_of(name).map(|id| id.0);
+            chosen.retain(|column| {
+                let of_id = |name| column.field_id.is_some() && column.field_id == id(name);
+                names.contains(&column.name) || names.iter().any(of_id)
+            });
+            if chosen.is_empty() {
+                chosen.extend(footer.first().cloned());
+            }
+            ScanTask {
+                file: DataFile {
+                    version: None,
+                    ..task.file.clone()
+                },
+                footer: chosen,
+                ..task.clone()
+            }
+        });
+        given.collect()
     }
 
     /// The same with the profile that spares bytes.
@@ -289,13 +347,13 @@ pub(crate) fn passes(filter: &Expr, rows: &RecordBatch) -> BooleanArray {
         .collect()
 }
 
-async fn planned(stores: &Stores, path: &str) -> (ScanTask, SchemaRef) {
+async fn planned(stores: &Stores, path: &str) -> (ScanTask, Vec<FooterColumn>, SchemaRef) {
     let location = stores.resolve(path).unwrap();
     let meta = location.store.head(&location.path).await.unwrap();
     let ledger = Ledger::new(location.clone());
-    let footer = read_footer(&ledger, Some(meta.size), FooterHint::default())
-        .await
-        .unwrap();
+    let hint = FooterHint::default();
+    let footer = read_footer_and_indexes(&ledger, Some(meta.size), hint, u64::MAX).await;
+    let footer = footer.unwrap();
     let file = DataFile {
         path: location.url.clone(),
         size: meta.size,
@@ -308,8 +366,10 @@ async fn planned(stores: &Stores, path: &str) -> (ScanTask, SchemaRef) {
         file,
         rows: None,
         partition_values: Vec::new(),
+        footer: Vec::new(),
     };
-    (task, arrow_schema(path, &footer.metadata).unwrap())
+    let schema = arrow_schema(path, &footer.metadata).unwrap();
+    (task, split(&footer).unwrap(), schema)
 }
 
 fn local(url: &str) -> File {

@@ -1,8 +1,8 @@
 //! Tables, files and scan tasks.
 
 use model::{
-    ByteSpan, ColumnMapping, DataFile, Datum, FieldId, PartitionValue, RowRange, ScanTask,
-    TableName,
+    ByteSpan, ColumnMapping, DataFile, Datum, FieldId, FilePiece, FooterColumn, PartitionValue,
+    RowRange, ScanTask, TableName,
 };
 
 use super::{DecodeError, required};
@@ -71,6 +71,7 @@ impl From<&ScanTask> for proto::ScanTask {
                 end: rows.end,
             }),
             partition_values: task.partition_values.iter().map(value).collect(),
+            footer: task.footer.iter().map(Into::into).collect(),
         }
     }
 }
@@ -94,7 +95,46 @@ impl TryFrom<proto::ScanTask> for ScanTask {
                 end: rows.end,
             }),
             partition_values: values.collect::<Result<_, DecodeError>>()?,
+            footer: task.footer.into_iter().map(Into::into).collect(),
         })
+    }
+}
+
+impl From<&FooterColumn> for proto::FooterColumn {
+    fn from(column: &FooterColumn) -> Self {
+        let pieces = |pieces: &[FilePiece]| {
+            let pieces = pieces.iter().map(|piece| proto::FilePiece {
+                start: piece.start,
+                bytes: piece.bytes.clone(),
+            });
+            pieces.collect()
+        };
+        Self {
+            name: column.name.clone(),
+            field_id: column.field_id,
+            footer: column.footer.clone(),
+            column_indexes: pieces(&column.column_indexes),
+            offset_indexes: pieces(&column.offset_indexes),
+        }
+    }
+}
+
+impl From<proto::FooterColumn> for FooterColumn {
+    fn from(column: proto::FooterColumn) -> Self {
+        let pieces = |pieces: Vec<proto::FilePiece>| {
+            let pieces = pieces.into_iter().map(|piece| FilePiece {
+                start: piece.start,
+                bytes: piece.bytes,
+            });
+            pieces.collect()
+        };
+        Self {
+            name: column.name,
+            field_id: column.field_id,
+            footer: column.footer,
+            column_indexes: pieces(column.column_indexes),
+            offset_indexes: pieces(column.offset_indexes),
+        }
     }
 }
 

@@ -208,6 +208,31 @@ pub struct ScanTask {
     pub rows: ::core::option::Option<RowRange>,
     #[prost(message, repeated, tag = "3")]
     pub partition_values: ::prost::alloc::vec::Vec<PartitionValue>,
+    /// The footer's part of every column that the scan reads; none when the footer must be read.
+    #[prost(message, repeated, tag = "4")]
+    pub footer: ::prost::alloc::vec::Vec<FooterColumn>,
+}
+/// What a Parquet footer says of one top-level column.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct FooterColumn {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(int32, optional, tag = "2")]
+    pub field_id: ::core::option::Option<i32>,
+    /// Thrift FileMetaData, as if the file had this column only.
+    #[prost(bytes = "vec", tag = "3")]
+    pub footer: ::prost::alloc::vec::Vec<u8>,
+    #[prost(message, repeated, tag = "4")]
+    pub column_indexes: ::prost::alloc::vec::Vec<FilePiece>,
+    #[prost(message, repeated, tag = "5")]
+    pub offset_indexes: ::prost::alloc::vec::Vec<FilePiece>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct FilePiece {
+    #[prost(uint64, tag = "1")]
+    pub start: u64,
+    #[prost(bytes = "vec", tag = "2")]
+    pub bytes: ::prost::alloc::vec::Vec<u8>,
 }
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
@@ -396,6 +421,25 @@ pub struct PlanFilesRequest {
     /// Whether every skipped file is sent with its reason; otherwise the first thousand are.
     #[prost(bool, tag = "5")]
     pub explain: bool,
+    /// None when missing.
+    #[prost(message, optional, tag = "6")]
+    pub footers: ::core::option::Option<FootersWanted>,
+}
+/// What of the footers of the files to scan is wanted along, as far as it is known.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct FootersWanted {
+    /// The columns that are read.
+    #[prost(int32, repeated, tag = "1")]
+    pub read_field_ids: ::prost::alloc::vec::Vec<i32>,
+    /// Those of which bounds of pages are of use.
+    #[prost(int32, repeated, tag = "2")]
+    pub judged_field_ids: ::prost::alloc::vec::Vec<i32>,
+    /// Whether it is of use to know where pages lie.
+    #[prost(bool, tag = "3")]
+    pub pages: bool,
+    /// Bytes of all of them together; further files come without.
+    #[prost(uint64, tag = "4")]
+    pub most_bytes: u64,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct PlanFilesResponse {
