@@ -138,6 +138,18 @@ impl StoreFlags {
     }
 }
 
+/// What goes along with tickets.
+#[derive(Debug, Args)]
+pub(crate) struct FooterFlags {
+    /// Bytes of Parquet footers that go along with the tickets of a scan at most, which saves Flight servers a
+    /// round trip to an object store; 0 for none
+    #[arg(
+        long, env = "FULMAR_TICKET_FOOTERS", value_name = "BYTES", default_value = "1MiB",
+        value_parser = any_byte_size
+    )]
+    pub(crate) ticket_footers: usize,
+}
+
 /// From where clients fetch results.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Endpoints {
@@ -211,7 +223,7 @@ pub(crate) fn byte_size(text: &str) -> Result<usize, String> {
 }
 
 /// A number of bytes that may be none.
-pub(crate) fn any_byte_size(text: &str) -> Result<usize, String> {
+fn any_byte_size(text: &str) -> Result<usize, String> {
     if text == "0" {
         return Ok(0);
     }

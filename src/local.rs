@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use ::local::narrate::Narrator;
 use ::local::{LocalConfig, start};
 
-use crate::flags::{Endpoints, ListenFlags, StoreFlags, advertised, host_port};
+use crate::flags::{Endpoints, FooterFlags, ListenFlags, StoreFlags, advertised, host_port};
 use crate::shutdown;
 
 /// Flags of the local services.
@@ -43,6 +43,8 @@ pub(crate) struct Args {
     #[arg(long, env = "FULMAR_ADVERTISE", value_name = "LOCATION", value_parser = advertised)]
     advertise: Option<String>,
     #[command(flatten)]
+    footers: FooterFlags,
+    #[command(flatten)]
     store: StoreFlags,
 }
 
@@ -55,6 +57,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         flight_servers: args.flight_servers,
         endpoints: args.endpoints.map(Into::into),
         advertise: args.advertise,
+        ticket_footers: args.footers.ticket_footers,
         store: args.store.profile(),
     };
     let narrator = Narrator::default();

@@ -7,8 +7,8 @@ use std::time::Duration;
 use ::planner::PlannerConfig;
 
 use crate::flags::{
-    Endpoints, KeyFlags, ListenFlags, advertised, any_byte_size, byte_size, flight_server,
-    host_port, location,
+    Endpoints, FooterFlags, KeyFlags, ListenFlags, advertised, byte_size, flight_server, host_port,
+    location,
 };
 use crate::shutdown;
 
@@ -58,13 +58,8 @@ pub(crate) struct Args {
         default_value = "direct"
     )]
     endpoints: Endpoints,
-    /// Bytes of Parquet footers that go along with the tickets of a scan at most, which saves Flight servers a
-    /// round trip to the store; 0 for none
-    #[arg(
-        long, env = "FULMAR_TICKET_FOOTERS", value_name = "BYTES", default_value = "1MiB",
-        value_parser = any_byte_size
-    )]
-    ticket_footers: usize,
+    #[command(flatten)]
+    footers: FooterFlags,
     /// How long a ticket is valid
     #[arg(
         long, env = "FULMAR_TICKET_TTL", value_name = "TIME", default_value = "1h",
@@ -91,7 +86,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         advertise: args.advertise,
         max_endpoints: args.max_endpoints.get(),
         endpoints: args.endpoints.into(),
-        ticket_footers: args.ticket_footers,
+        ticket_footers: args.footers.ticket_footers,
         ticket_ttl: args.ticket_ttl,
         memory_limit: args.memory_limit,
         spill_dir: args.spill_dir,

@@ -24,6 +24,8 @@ pub struct LocalConfig {
     pub endpoints: Option<EndpointMode>,
     /// The location under which clients reach the planner.
     pub advertise: Option<String>,
+    /// Bytes of footers that go along with the tickets of a scan at most.
+    pub ticket_footers: usize,
     /// How object stores are read.
     pub store: StoreProfile,
 }

@@ -72,6 +72,7 @@ pub async fn start(
     front.planner(PlannerConfig {
         endpoints,
         advertise: config.advertise,
+        ticket_footers: config.ticket_footers,
         ..PlannerConfig::new(config.listener, catalog_url, servers, keys)
     });
     tokio::select! {

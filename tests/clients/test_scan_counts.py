@@ -46,9 +46,9 @@ class Lake:
     seen: set = field(default_factory=set)
 
     @contextlib.contextmanager
-    def cold(self, profile):
-        """Services that have opened no file."""
-        flags = ["--store-profile", profile]
+    def cold(self, profile, footers="0"):
+        """Services that have opened no file; their tickets carry so many bytes of footers at most."""
+        flags = ["--store-profile", profile, "--ticket-footers", footers]
         with LocalServer(self.binary, "s3://lake", self.folder / "state", flags=flags) as server:
             with adbc_driver_flightsql.dbapi.connect(server.uri, autocommit=True) as connection:
                 self.store.take()
@@ -112,6 +112,11 @@ def test_a_scan_asks_for_this_and_no_more(lake, query, table, profile):
     # The footer is known now.
     assert counted(again)[:2] == (first["requests"] - 1, first["waves"] - 1)
     assert again["footer_cache_hits"] == 1
+    # A server that has never seen the file reads as much when the footer comes with the ticket.
+    with lake.cold(profile, footers="1MiB") as ask:
+        given = ask(QUERIES[query].format(table))
+    assert counted(given) == counted(again)
+    assert (given["footers_in_ticket"], given["footer_cache_hits"]) == (1, 0)
 
 
 def test_a_hole_is_shorter_than_a_round_trip_and_no_pages_are_read_for_nothing(lake):
