@@ -3,6 +3,6 @@
 
 CREATE TABLE footers (
     file_id INTEGER PRIMARY KEY REFERENCES files (file_id) ON DELETE CASCADE,
-    -- Protobuf: the footer's part of each column.
+    -- Protobuf: the footer's part of each column; of none when it is too large to be kept.
     columns BLOB NOT NULL
 ) STRICT;

@@ -1,5 +1,7 @@
 //! Which parts of which footers go along with a plan, so that scans need not read them first.
 
+use std::collections::HashSet;
+
 use model::{FieldId, FooterColumn, TableSchema};
 use store::StoreProfile;
 
@@ -20,6 +22,18 @@ pub(crate) struct FootersWanted {
     pub(crate) pages: bool,
     /// Bytes of all of them together.
     pub(crate) most_bytes: usize,
+}
+
+/// What is known of a file's footer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Known {
+    /// Nothing that would be of use.
+    #[default]
+    Nothing,
+    /// Nothing, but whoever reads it should tell.
+    Wanted,
+    /// What the scan needs.
+    Here(Vec<FooterColumn>),
 }
 
 /// Whether reading a file's footer costs a scan more than being given it: not where it comes with the
@@ -53,12 +67,12 @@ impl KnownFooters {
     /// Adds what is known to the files among these.
     pub(crate) async fn add(&mut self, parts: &mut [PlanPart]) {
         let files = parts.iter().filter_map(wanting);
-        let files: Vec<FileId> = files.take(self.files_left).collect();
+        let files: HashSet<FileId> = files.take(self.files_left).collect();
         if files.is_empty() {
             return;
         }
         self.files_left -= files.len();
-        let mut known = match self.database.footers(&files).await {
+        let mut known = match self.database.footers(files.iter().copied()).await {
             Ok(known) => known,
             Err(error) => {
                 // Scans can do without.
@@ -67,28 +81,35 @@ impl KnownFooters {
             }
         };
         for part in parts {
-            let columns = wanting(part).and_then(|file| known.remove(&file));
-            let (Some(columns), PlanPart::File { footer, .. }) = (columns, part) else {
+            let file = wanting(part).filter(|file| files.contains(file));
+            let (Some(file), PlanPart::File { footer, .. }) = (file, part) else {
+                continue;
+            };
+            let Some(columns) = known.remove(&file) else {
+                *footer = Known::Wanted;
                 continue;
             };
             let chosen = choose(columns, &self.wanted, &self.schema);
             let size: usize = chosen.iter().map(FooterColumn::size).sum();
             if let Some(left) = self.wanted.most_bytes.checked_sub(size) {
                 self.wanted.most_bytes = left;
-                *footer = chosen;
+                *footer = Known::Here(chosen);
             }
         }
     }
 }
 
-/// The file of a part that is to be scanned, when its footer may be known.
+/// The file of a part that is to be scanned, when its footer is worth knowing.
 fn wanting(part: &PlanPart) -> Option<FileId> {
-    match part {
-        PlanPart::File {
-            index, position, ..
-        } => index.files.get(*position)?.id,
-        _ => None,
-    }
+    let PlanPart::File {
+        index, position, ..
+    } = part
+    else {
+        return None;
+    };
+    let file = index.files.get(*position)?;
+    file.id
+        .filter(|_| worth_keeping(&file.file.path, file.file.size))
 }
 
 /// The parts of a footer that a scan of the wanted columns needs. A column is found by its name or its

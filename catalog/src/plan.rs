@@ -3,12 +3,10 @@
 use std::sync::Arc;
 
 use futures::{Stream, StreamExt, stream};
-use model::{
-    ColumnBounds, Condition, FieldId, FooterColumn, Level, Predicate, Reason, StatsSource, Verdict,
-};
+use model::{ColumnBounds, Condition, FieldId, Level, Predicate, Reason, StatsSource, Verdict};
 
 use crate::index::{IndexedFile, TableIndex};
-use crate::known_footers::{FootersWanted, KnownFooters};
+use crate::known_footers::{FootersWanted, Known, KnownFooters};
 
 /// Files judged before other requests get their turn.
 const CHUNK: usize = 1024;
@@ -40,8 +38,8 @@ pub(crate) enum PlanPart {
         position: usize,
         /// Whether every row matches.
         fully_matched: bool,
-        /// What is known of its footer and wanted.
-        footer: Vec<FooterColumn>,
+        /// What is known of its footer.
+        footer: Known,
     },
     /// A file that holds no match.
     Skipped {
@@ -180,7 +178,7 @@ impl Planning {
                     index: Arc::clone(&index),
                     position,
                     fully_matched,
-                    footer: Vec::new(),
+                    footer: Known::Nothing,
                 })
             }
             Decision::Skip(reason) => {

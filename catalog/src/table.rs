@@ -111,8 +111,8 @@ pub(crate) struct FileFacts {
     pub(crate) partitions: Vec<RawPartition>,
     /// Bounds by the position of a column in `schema`, counted from 1.
     pub(crate) bounds: Vec<(FieldId, ColumnBounds)>,
-    /// The footer, column by column; empty when it is not worth keeping.
-    pub(crate) footer: Vec<FooterColumn>,
+    /// The footer, column by column, when it may be kept; without any when it is too large for that.
+    pub(crate) footer: Option<Vec<FooterColumn>>,
 }
 
 /// A partition value as the path spells it, decoded; `None` is null.

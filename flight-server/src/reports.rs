@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use bytes::Bytes;
-use model::ScanReport;
+use model::{LearnedFooter, ScanReport};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -32,7 +31,7 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(5);
 /// Where reports are handed over. Clones go to the same place.
 #[derive(Clone, Debug)]
 pub(crate) struct Reports {
-    queue: Option<mpsc::Sender<Bytes>>,
+    queue: Option<mpsc::Sender<RecordReportRequest>>,
     /// Reports that found no place to wait; the delivery tells of them.
     overflow: Arc<AtomicU64>,
 }
@@ -61,10 +60,14 @@ impl Reports {
         (Self { queue, overflow }, Delivery { worker, closing })
     }
 
-    /// Hands a report over and does not wait.
-    pub(crate) fn send(&self, report: &ScanReport) {
+    /// Hands a report over, with the footers that the scan has learned, and does not wait.
+    pub(crate) fn send(&self, report: &ScanReport, footers: &[LearnedFooter]) {
+        let request = || RecordReportRequest {
+            report_json: report_json(report).to_vec(),
+            footers: footers.iter().map(Into::into).collect(),
+        };
         if let Some(queue) = &self.queue
-            && queue.try_send(report_json(report)).is_err()
+            && queue.try_send(request()).is_err()
         {
             self.overflow.fetch_add(1, Ordering::Relaxed);
         }
@@ -86,14 +89,14 @@ impl Delivery {
 
 async fn deliver(
     mut catalog: CatalogClient<Channel>,
-    mut waiting: mpsc::Receiver<Bytes>,
+    mut waiting: mpsc::Receiver<RecordReportRequest>,
     closing: CancellationToken,
     overflow: Arc<AtomicU64>,
 ) {
     // What is lost is logged when it begins and, counted, when it ends: not per report.
     let (mut failing, mut dropped) = (false, 0);
-    while let Some(report_json) = next(&mut waiting, &closing).await {
-        let delivered = deliver_one(&mut catalog, report_json).await;
+    while let Some(report) = next(&mut waiting, &closing).await {
+        let delivered = deliver_one(&mut catalog, report).await;
         dropped += overflow.swap(0, Ordering::Relaxed) + u64::from(delivered.is_err());
         match delivered {
             Ok(()) => {
@@ -116,7 +119,10 @@ fn log_dropped(dropped: u64) {
     }
 }
 
-async fn next(waiting: &mut mpsc::Receiver<Bytes>, closing: &CancellationToken) -> Option<Bytes> {
+async fn next(
+    waiting: &mut mpsc::Receiver<RecordReportRequest>,
+    closing: &CancellationToken,
+) -> Option<RecordReportRequest> {
     tokio::select! {
         report = waiting.recv() => return report,
         () = closing.cancelled() => waiting.close(),
@@ -126,15 +132,13 @@ async fn next(waiting: &mut mpsc::Receiver<Bytes>, closing: &CancellationToken) 
 
 async fn deliver_one(
     catalog: &mut CatalogClient<Channel>,
-    report_json: Bytes,
+    report: RecordReportRequest,
 ) -> Result<(), String> {
     let mut pause = FIRST_PAUSE;
     let mut attempt = 1;
     loop {
-        let request = RecordReportRequest {
-            report_json: report_json.to_vec(),
-        };
-        let answer = tokio::time::timeout(ANSWER_LIMIT, catalog.record_report(request)).await;
+        let answer = catalog.record_report(report.clone());
+        let answer = tokio::time::timeout(ANSWER_LIMIT, answer).await;
         let (reason, passing) = match answer {
             Ok(Ok(_)) => return Ok(()),
             Ok(Err(status)) => (status.message().to_owned(), passes(status.code())),
@@ -181,7 +185,7 @@ mod tests {
         let (reports, _delivery) = Reports::start(Some(nobody));
         // Nothing is awaited, so nothing is delivered meanwhile.
         for _ in 0..WAITING + 7 {
-            reports.send(&report);
+            reports.send(&report, &[]);
         }
         assert_eq!(reports.overflow.load(Ordering::Relaxed), 7);
     }

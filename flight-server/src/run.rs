@@ -131,7 +131,7 @@ async fn run(shared: Arc<Shared>, admitted: Admitted, sender: Sender) {
     };
     let report = report.unwrap_or_else(|| progress.report(&ticket, &recorder, end.cut()));
     log(&report, &end, &progress);
-    shared.reports.send(&report);
+    shared.reports.send(&report, &recorder.take_learned());
     drop(place);
     if let End::Failed(error) = end {
         // The client may be gone by now, and then there is nobody to tell.

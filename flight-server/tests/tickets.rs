@@ -130,6 +130,7 @@ fn work_on_nothing() -> ScanWork {
         rows: None,
         partition_values: Vec::new(),
         footer: Vec::new(),
+        footer_wanted: false,
     };
     scan_work(orders_spec(None), vec![task])
 }

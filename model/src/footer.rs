@@ -34,6 +34,19 @@ impl FooterColumn {
     }
 }
 
+/// A footer that a scan has read and that its catalog does not have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LearnedFooter {
+    /// The file's URL.
+    pub path: String,
+    /// The file's size.
+    pub size: u64,
+    /// The file's version, without which nobody could tell whether it still holds.
+    pub version: String,
+    /// The footer, column by column; none when it is too large to be kept.
+    pub columns: Vec<FooterColumn>,
+}
+
 impl std::fmt::Debug for FilePiece {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let end = self.start + self.bytes.len() as u64;

@@ -19,7 +19,7 @@ pub mod value_set;
 
 pub use bounds::{Bound, ColumnBounds, StatsSource};
 pub use datum::Datum;
-pub use footer::{FilePiece, FooterColumn};
+pub use footer::{FilePiece, FooterColumn, LearnedFooter};
 pub use interval::Interval;
 pub use predicate::{ColumnPredicate, Predicate, Verdict};
 pub use reason::{Condition, Level, Reason};

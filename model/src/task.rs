@@ -84,4 +84,6 @@ pub struct ScanTask {
     pub partition_values: Vec<PartitionValue>,
     /// The footer's part of every column that the scan reads; none when the footer must be read.
     pub footer: Vec<FooterColumn>,
+    /// Whether the catalog would like to have the footer, when it is read.
+    pub footer_wanted: bool,
 }

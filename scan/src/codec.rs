@@ -240,6 +240,7 @@ mod tests {
             rows: Some(RowRange { start: 1, end: 9 }),
             partition_values: Vec::new(),
             footer: Vec::new(),
+            footer_wanted: false,
         }
     }
 

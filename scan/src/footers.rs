@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use model::ScanTask;
+use model::{LearnedFooter, ScanTask};
 use store::footer::{FooterHint, first_range, read_footer};
-use store::footer_columns::join;
+use store::footer_columns::{has_indexes, join, kept};
 use store::{Fetched, Ledger};
 use tokio::sync::OnceCell;
 
@@ -25,6 +25,8 @@ pub(crate) struct Opened {
     pub(crate) read_bytes: u64,
     /// Whether its footer came with the task.
     pub(crate) was_given: bool,
+    /// The footer for the catalog, when it was read now and is wanted there.
+    pub(crate) learned: Option<LearnedFooter>,
 }
 
 impl Opened {
@@ -35,6 +37,7 @@ impl Opened {
             tail: Fetched::default(),
             read_bytes: 0,
             was_given: false,
+            learned: None,
         }
     }
 
@@ -47,6 +50,7 @@ impl Opened {
             tail: Fetched::default(),
             read_bytes: 0,
             was_given: true,
+            learned: None,
         })
     }
 
@@ -130,12 +134,25 @@ impl Footers {
         let first = first_range(file.size, hint, &ledger.location().profile());
         let whole = hint.columns && first.start == 0;
         if !whole && !task.footer.is_empty() {
-            return Opened::given(ledger.url(), task);
+            match Opened::given(ledger.url(), task) {
+                Ok(given) => return Ok(given),
+                // It was only to spare a request.
+                Err(error) => tracing::warn!(path = ledger.url(), %error, "footer of a ticket"),
+            }
         }
-        let (mut tail, mut read_bytes) = (Fetched::default(), 0);
+        let (mut tail, mut read_bytes, mut learned) = (Fetched::default(), 0, None);
         let load = async {
             let footer = read_footer(ledger, Some(file.size), hint).await?;
             let opened = OpenedFile::new(ledger.url(), &footer);
+            // A scan that has use for page indexes will come.
+            let is_wanted = task.footer_wanted && has_indexes(&footer);
+            let version = file.version.as_ref().filter(|_| is_wanted);
+            learned = version.map(|version| LearnedFooter {
+                path: file.path.clone(),
+                size: file.size,
+                version: version.clone(),
+                columns: kept(&footer),
+            });
             (tail, read_bytes) = (footer.tail, footer.footer_length);
             Ok(opened)
         };
@@ -149,6 +166,7 @@ impl Footers {
             tail,
             read_bytes,
             was_given: false,
+            learned,
         })
     }
 

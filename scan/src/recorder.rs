@@ -3,12 +3,15 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use model::TaskReport;
+use model::{LearnedFooter, TaskReport};
 use tokio::sync::Notify;
 
 /// Skips of all tasks together that are kept one by one; beyond, they are only counted. Reports travel
 /// with the last message of a stream and must stay well below the size of one.
 const MOST_SKIPS: usize = 5_000;
+
+/// Footers that the catalog is told of by one ticket at most; each is of some megabytes at most.
+const MOST_LEARNED: usize = 8;
 
 /// The reports of the tasks of one ticket or query. Clones share them.
 #[derive(Clone, Debug, Default)]
@@ -16,6 +19,7 @@ pub struct Recorder {
     reports: Arc<Mutex<Vec<Option<TaskReport>>>>,
     recorded: Arc<Notify>,
     skips: Arc<AtomicUsize>,
+    learned: Arc<Mutex<Vec<LearnedFooter>>>,
 }
 
 impl Recorder {
@@ -29,6 +33,12 @@ impl Recorder {
     pub fn reports(&self) -> Vec<TaskReport> {
         let reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
         reports.iter().flatten().cloned().collect()
+    }
+
+    /// The footers that were read and that the catalog would like to have, once.
+    pub fn take_learned(&self) -> Vec<LearnedFooter> {
+        let mut learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut learned)
     }
 
     /// Waits until all tasks that were begun have ended. Those that are opened ahead of the one that is
@@ -74,6 +84,15 @@ impl Place {
         skips
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more)
             .is_ok()
+    }
+
+    /// Notes a footer for the catalog.
+    pub(crate) fn learned(&self, footer: LearnedFooter) {
+        let learned = &self.recorder.learned;
+        let mut learned = learned.lock().unwrap_or_else(PoisonError::into_inner);
+        if learned.len() < MOST_LEARNED {
+            learned.push(footer);
+        }
     }
 
     /// Puts the report there.

@@ -57,6 +57,9 @@ impl TaskLog {
         self.counts.bytes_needed += opened.read_bytes;
         self.counts.footer_cache_hits += u64::from(opened.was_kept);
         self.counts.footers_in_ticket += u64::from(opened.was_given);
+        if let Some(footer) = &opened.learned {
+            self.place.learned(footer.clone());
+        }
     }
 
     /// A row group, or a part of one, some of whose bytes were fetched.

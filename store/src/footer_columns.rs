@@ -104,6 +104,35 @@ pub fn split(footer: &Footer) -> Option<Vec<FooterColumn>> {
     Some(roots.iter().enumerate().map(column).collect())
 }
 
+/// Bytes of a file's footer and page indexes that are worth keeping at most.
+pub const MOST_KEPT: u64 = 4 * 1024 * 1024;
+
+/// What is worth keeping of a footer: its columns, without page indexes when these are too large, and
+/// nothing when all is.
+pub fn kept(footer: &Footer) -> Vec<FooterColumn> {
+    let size =
+        |columns: &[FooterColumn]| columns.iter().map(FooterColumn::size).sum::<usize>() as u64;
+    let mut columns = split(footer).unwrap_or_default();
+    if size(&columns) > MOST_KEPT {
+        for column in &mut columns {
+            column.column_indexes.clear();
+            column.offset_indexes.clear();
+        }
+    }
+    if size(&columns) > MOST_KEPT {
+        columns.clear();
+    }
+    columns
+}
+
+/// Whether the page indexes were read with a footer, as far as they are worth keeping.
+pub fn has_indexes(footer: &Footer) -> bool {
+    footer.page_index.is_none_or(|span| {
+        let range = span.start..span.start.saturating_add(span.length);
+        span.length > MOST_KEPT || footer.tail.get(&range).is_some()
+    })
+}
+
 /// The footer of a file, with the page indexes, as far as these columns of it tell.
 ///
 /// # Errors

@@ -93,6 +93,7 @@ impl Fulmar {
                 rows: None,
                 partition_values: Vec::new(),
                 footer: Vec::new(),
+                footer_wanted: false,
             },
         })
     }

@@ -293,10 +293,9 @@ async fn insert_files(
     let ids = insert.build_query_as().fetch_all(&mut *write).await;
     let ids: Vec<(String, i64)> = ids.map_err(CatalogError::database(COMMIT))?;
     let ids: HashMap<&str, i64> = ids.iter().map(|(path, id)| (path.as_str(), *id)).collect();
-    let kept = files.iter().filter(|(_, facts)| !facts.footer.is_empty());
-    let footers = kept.filter_map(|(_, facts)| {
+    let footers = files.iter().filter_map(|(_, facts)| {
         let id = ids.get(facts.file.path.as_str())?;
-        Some((FileId(*id), facts.footer.as_slice()))
+        Some((FileId(*id), facts.footer.as_deref()?))
     });
     insert_footers(write, &footers.collect::<Vec<_>>()).await
 }

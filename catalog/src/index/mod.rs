@@ -146,6 +146,7 @@ impl IndexedFile {
             rows: None,
             partition_values: self.partitions.clone(),
             footer: Vec::new(),
+            footer_wanted: false,
         }
     }
 

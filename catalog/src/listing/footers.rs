@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use futures::{StreamExt, TryStreamExt, stream};
 use model::{ColumnMapping, DataFile, FooterColumn, TableSchema};
-use store::footer::{Footer, FooterHint, read_footer, read_footer_and_indexes};
-use store::footer_columns::split;
+use store::footer::{FooterHint, read_footer, read_footer_and_indexes};
+use store::footer_columns::{MOST_KEPT, kept};
 use store::{Ledger, arrow_schema, file_bounds, hive, match_columns};
 
 use super::Report;
@@ -17,9 +17,6 @@ use crate::table::FileFacts;
 
 /// Footers under way at once.
 const PARALLEL: usize = 32;
-
-/// Bytes of a file's footer and page indexes that are kept at most.
-const MOST_OF_A_FILE: u64 = 4 * 1024 * 1024;
 
 /// Bytes of footers that are kept at most of files that are read together.
 const MOST_OF_ALL: usize = 256 * 1024 * 1024;
@@ -41,9 +38,9 @@ pub(super) async fn read(
     let mut room = MOST_OF_ALL;
     while let Some(mut next) = reads.try_next().await? {
         // What finds no room is read by whoever scans the file.
-        match room.checked_sub(size(&next.footer)) {
+        match room.checked_sub(next.footer.as_deref().map_or(0, size)) {
             Some(left) => room = left,
-            None => next.footer.clear(),
+            None => next.footer = None,
         }
         // Most files share one schema; one copy of it is enough.
         if let Some(same) = facts.last().filter(|last| last.schema == next.schema) {
@@ -78,7 +75,7 @@ async fn read_one(file: Listed) -> Result<FileFacts, CatalogError> {
     let hint = FooterHint::default();
     let is_kept = worth_keeping(ledger.url(), file.size);
     let footer = if is_kept {
-        read_footer_and_indexes(&ledger, Some(file.size), hint, MOST_OF_A_FILE).await?
+        read_footer_and_indexes(&ledger, Some(file.size), hint, MOST_KEPT).await?
     } else {
         read_footer(&ledger, Some(file.size), hint).await?
     };
@@ -97,24 +94,9 @@ async fn read_one(file: Listed) -> Result<FileFacts, CatalogError> {
         },
         partitions: hive::partition_values(&file.relative),
         bounds: file_bounds(metadata, &columns),
-        footer: if is_kept { kept(&footer) } else { Vec::new() },
+        footer: is_kept.then(|| kept(&footer)),
         schema,
     })
-}
-
-/// The columns of a footer, without page indexes when these are too large, or none when all is.
-fn kept(footer: &Footer) -> Vec<FooterColumn> {
-    let mut columns = split(footer).unwrap_or_default();
-    if size(&columns) as u64 > MOST_OF_A_FILE {
-        for column in &mut columns {
-            column.column_indexes.clear();
-            column.offset_indexes.clear();
-        }
-    }
-    if size(&columns) as u64 > MOST_OF_A_FILE {
-        columns.clear();
-    }
-    columns
 }
 
 fn size(columns: &[FooterColumn]) -> usize {

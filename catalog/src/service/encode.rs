@@ -8,6 +8,7 @@ use wire::proto::read_log_response::Row;
 use wire::schema::encode_schema;
 
 use crate::index::TableIndex;
+use crate::known_footers::Known;
 use crate::log::{LogRow, LoggedQuery, LoggedSkip, LoggedTicket};
 use crate::plan::{PlanPart, Summary, bounds_of};
 use crate::table::{Progress, Snapshot, Table, TableKind};
@@ -71,7 +72,10 @@ pub(super) fn plan_part(part: PlanPart) -> proto::PlanFilesResponse {
         } => {
             let mut file = planned_file(&index, position, fully_matched, &[]);
             if let Some(task) = &mut file.task {
-                task.footer = footer.iter().map(Into::into).collect();
+                task.footer_wanted = footer == Known::Wanted;
+                if let Known::Here(columns) = &footer {
+                    task.footer = columns.iter().map(Into::into).collect();
+                }
             }
             Part::File(file)
         }

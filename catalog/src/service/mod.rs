@@ -179,8 +179,10 @@ impl catalog_server::Catalog for CatalogService {
         &self,
         request: Request<proto::RecordReportRequest>,
     ) -> Answer<proto::RecordReportResponse> {
-        let report = decode::report(&request.into_inner().report_json).map_err(failed)?;
-        let recorded = log::record_report(self.catalog.database(), report).await;
+        let request = request.into_inner();
+        let report = decode::report(&request.report_json).map_err(failed)?;
+        let footers: Vec<_> = request.footers.into_iter().map(Into::into).collect();
+        let recorded = log::record_report(self.catalog.database(), report, &footers).await;
         recorded.map_err(failed)?;
         Ok(Response::new(proto::RecordReportResponse {}))
     }

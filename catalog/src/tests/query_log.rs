@@ -79,7 +79,10 @@ impl Running {
 
     async fn report(&self, report: &ScanReport) {
         let report_json = serde_json::to_vec(report).unwrap();
-        let request = proto::RecordReportRequest { report_json };
+        let request = proto::RecordReportRequest {
+            report_json,
+            footers: Vec::new(),
+        };
         self.client.clone().record_report(request).await.unwrap();
     }
 
@@ -295,6 +298,7 @@ async fn records_that_cannot_be_understood_are_refused() {
     let mut client = catalog.client.clone();
     let broken = proto::RecordReportRequest {
         report_json: b"{}".to_vec(),
+        footers: Vec::new(),
     };
     assert_eq!(
         client.record_report(broken).await.unwrap_err().code(),

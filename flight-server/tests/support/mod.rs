@@ -183,6 +183,7 @@ pub(crate) async fn tasks(files: impl IntoIterator<Item = &Path>) -> Vec<ScanTas
             rows: None,
             partition_values: Vec::new(),
             footer: Vec::new(),
+            footer_wanted: false,
         });
     }
     tasks

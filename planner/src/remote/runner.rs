@@ -159,6 +159,7 @@ mod tests {
             rows: None,
             partition_values: Vec::new(),
             footer: Vec::new(),
+            footer_wanted: false,
         }
     }
 

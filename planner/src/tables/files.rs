@@ -128,6 +128,7 @@ mod tests {
                 rows: None,
                 partition_values: Vec::new(),
                 footer: Vec::new(),
+                footer_wanted: false,
             },
             fully_matched,
         }

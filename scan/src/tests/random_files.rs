@@ -325,6 +325,7 @@ async fn scan_changed(
         rows: None,
         partition_values: Vec::new(),
         footer,
+        footer_wanted: false,
     };
     let scanner = Arc::new(Scanner::new(stores, Limits::default()));
     let scan = Scan::new(scanner, spec, Recorder::new())?;

@@ -367,6 +367,7 @@ async fn planned(stores: &Stores, path: &str) -> (ScanTask, Vec<FooterColumn>, S
         rows: None,
         partition_values: Vec::new(),
         footer: Vec::new(),
+        footer_wanted: false,
     };
     let schema = arrow_schema(path, &footer.metadata).unwrap();
     (task, split(&footer).unwrap(), schema)

@@ -1,8 +1,8 @@
 //! Tables, files and scan tasks.
 
 use model::{
-    ByteSpan, ColumnMapping, DataFile, Datum, FieldId, FilePiece, FooterColumn, PartitionValue,
-    RowRange, ScanTask, TableName,
+    ByteSpan, ColumnMapping, DataFile, Datum, FieldId, FilePiece, FooterColumn, LearnedFooter,
+    PartitionValue, RowRange, ScanTask, TableName,
 };
 
 use super::{DecodeError, required};
@@ -72,6 +72,7 @@ impl From<&ScanTask> for proto::ScanTask {
             }),
             partition_values: task.partition_values.iter().map(value).collect(),
             footer: task.footer.iter().map(Into::into).collect(),
+            footer_wanted: task.footer_wanted,
         }
     }
 }
@@ -96,6 +97,7 @@ impl TryFrom<proto::ScanTask> for ScanTask {
             }),
             partition_values: values.collect::<Result<_, DecodeError>>()?,
             footer: task.footer.into_iter().map(Into::into).collect(),
+            footer_wanted: task.footer_wanted,
         })
     }
 }
@@ -134,6 +136,28 @@ impl From<proto::FooterColumn> for FooterColumn {
             footer: column.footer,
             column_indexes: pieces(column.column_indexes),
             offset_indexes: pieces(column.offset_indexes),
+        }
+    }
+}
+
+impl From<&LearnedFooter> for proto::LearnedFooter {
+    fn from(footer: &LearnedFooter) -> Self {
+        Self {
+            path: footer.path.clone(),
+            size: footer.size,
+            version: footer.version.clone(),
+            columns: footer.columns.iter().map(Into::into).collect(),
+        }
+    }
+}
+
+impl From<proto::LearnedFooter> for LearnedFooter {
+    fn from(footer: proto::LearnedFooter) -> Self {
+        Self {
+            path: footer.path,
+            size: footer.size,
+            version: footer.version,
+            columns: footer.columns.into_iter().map(Into::into).collect(),
         }
     }
 }

@@ -211,6 +211,9 @@ pub struct ScanTask {
     /// The footer's part of every column that the scan reads; none when the footer must be read.
     #[prost(message, repeated, tag = "4")]
     pub footer: ::prost::alloc::vec::Vec<FooterColumn>,
+    /// Whether the catalog would like to have the footer, when it is read.
+    #[prost(bool, tag = "5")]
+    pub footer_wanted: bool,
 }
 /// What a Parquet footer says of one top-level column.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -578,11 +581,26 @@ pub struct RecordQueryRequest {
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RecordQueryResponse {}
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct RecordReportRequest {
     /// The scan report in its JSON form, which is also what clients get.
     #[prost(bytes = "vec", tag = "1")]
     pub report_json: ::prost::alloc::vec::Vec<u8>,
+    /// Footers that were read and that the catalog would like to have.
+    #[prost(message, repeated, tag = "2")]
+    pub footers: ::prost::alloc::vec::Vec<LearnedFooter>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct LearnedFooter {
+    #[prost(string, tag = "1")]
+    pub path: ::prost::alloc::string::String,
+    #[prost(uint64, tag = "2")]
+    pub size: u64,
+    #[prost(string, tag = "3")]
+    pub version: ::prost::alloc::string::String,
+    /// None when it is too large to be kept.
+    #[prost(message, repeated, tag = "4")]
+    pub columns: ::prost::alloc::vec::Vec<FooterColumn>,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RecordReportResponse {}
