@@ -5,6 +5,8 @@ must agree with what the store has counted.
 """
 
 import contextlib
+import shutil
+import sqlite3
 import subprocess
 import time
 from dataclasses import dataclass, field
@@ -46,10 +48,10 @@ class Lake:
     seen: set = field(default_factory=set)
 
     @contextlib.contextmanager
-    def cold(self, profile, footers="0"):
+    def cold(self, profile, footers="0", state=None):
         """Services that have opened no file; their tickets carry so many bytes of footers at most."""
         flags = ["--store-profile", profile, "--ticket-footers", footers]
-        with LocalServer(self.binary, "s3://lake", self.folder / "state", flags=flags) as server:
+        with LocalServer(self.binary, "s3://lake", state or self.folder / "state", flags=flags) as server:
             with adbc_driver_flightsql.dbapi.connect(server.uri, autocommit=True) as connection:
                 self.store.take()
                 yield lambda sql: self.ask(connection, sql)
@@ -134,6 +136,27 @@ def test_where_whole_pages_match_the_pages_of_the_filter_are_not_read(lake):
     with lake.cold("bytes") as ask:
         filtered = ask("SELECT amount FROM orders_paged WHERE order_date >= DATE '2024-03-01'")
     assert filtered["pages_read"] == 206, "one page of order_date, where March begins; the others match whole"
+
+
+def test_a_catalog_learns_the_footers_that_it_lacks(lake, tmp_path):
+    state = tmp_path / "state"
+    shutil.copytree(lake.folder / "state", state)
+    database = state / "catalog" / "catalog.sqlite"
+    known = "SELECT count(*) FROM footers JOIN files USING (file_id) WHERE path LIKE '%/orders_paged/%'"
+    with contextlib.closing(sqlite3.connect(database)) as catalog:
+        assert catalog.execute(known).fetchone() == (1,)
+        catalog.execute("DELETE FROM footers")
+        catalog.commit()
+    # Where pages are no use, the page index is not read either, and half a footer is not told.
+    seen = [("SELECT amount FROM orders_paged", 0), (FORTNIGHT.format("orders_paged"), 1)]
+    for sql, learned in seen:
+        with lake.cold("balanced", "1MiB", state) as ask:
+            assert ask(sql)["footers_in_ticket"] == 0
+        with contextlib.closing(sqlite3.connect(database)) as catalog:
+            assert catalog.execute(known).fetchone() == (learned,)
+    with lake.cold("balanced", "1MiB", state) as ask:
+        told = ask(FORTNIGHT.format("orders_paged"))
+    assert (told["footers_in_ticket"], told["requests"], told["waves"]) == (1, 4, 1)
 
 
 def counted(report):
