@@ -121,8 +121,8 @@ impl KeyFlags {
 /// How object stores are read.
 #[derive(Debug, Args)]
 pub(crate) struct StoreFlags {
-    /// What reading an object store should save: `balanced` few requests and little waiting, `bytes` the
-    /// bytes
+    /// What reading an object store should save: `balanced` few requests and little waiting, `fast` the waiting
+    /// with more requests, `bytes` the bytes
     #[arg(
         long, env = "FULMAR_STORE_PROFILE", value_name = "NAME", default_value = "balanced",
         value_parser = clap::builder::PossibleValuesParser::new(StoreProfile::NAMES)

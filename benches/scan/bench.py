@@ -18,9 +18,14 @@ from .queries import NAMES, queries
 
 NAME, HEADING = "scan", "Scans of an object store"
 # Engines that are Fulmar, and with which flags.
-OURS = {"fulmar": [], "fulmar-bytes": [fulmar.PROFILE_FLAG, "bytes"]}
+OURS = {
+    "fulmar": [],
+    "fulmar-fast": [fulmar.PROFILE_FLAG, "fast"],
+    "fulmar-bytes": [fulmar.PROFILE_FLAG, "bytes"],
+}
 LABELS = {
     "fulmar": "Fulmar",
+    "fulmar-fast": "Fulmar, profile fast",
     "fulmar-bytes": "Fulmar, profile bytes",
     "datafusion": "DataFusion",
     "duckdb": "DuckDB",
@@ -92,9 +97,10 @@ def find_tables(flags, skipped):
 def usable_engines(flags, skipped):
     """The engines that were chosen and can run."""
     engines = chosen(flags.engines, LABELS, "engine")
-    if "fulmar-bytes" in engines and not fulmar.has_profiles(flags.fulmar):
-        engines.remove("fulmar-bytes")
-        skipped.append(f"fulmar-bytes: this binary's `fulmar local` has no {fulmar.PROFILE_FLAG}")
+    if not fulmar.has_profiles(flags.fulmar):
+        for engine in [engine for engine in engines if OURS.get(engine)]:
+            engines.remove(engine)
+            skipped.append(f"{engine}: this binary's `fulmar local` has no {fulmar.PROFILE_FLAG}")
     return engines
 
 

@@ -87,9 +87,7 @@ async fn begin(
             execute(&ready, &promised)?
         }
         Parsed::Explain(asked) => {
-            if asked.verbose {
-                query.want_every_reason();
-            }
+            query.explain(asked.verbose);
             let pins = &work.snapshots;
             let ready = physical(parts, &session, query, &asked.query, &statement, pins).await?;
             one(explain::run(query, &asked, &ready).await?)

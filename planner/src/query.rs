@@ -7,10 +7,9 @@ use std::time::Instant;
 
 use chrono::Utc;
 use model::{Counts, QueryId, ScanReport, SnapshotId, TableName};
+use scan::Forecast;
 use uuid::Uuid;
 use wire::proto;
-
-use crate::tables::forecast::Forecast;
 
 /// Files whose reports are kept of one query. Counts stay exact beyond it.
 const FILES_KEPT: usize = 1000;
@@ -24,6 +23,7 @@ pub(crate) struct Query {
     pub(crate) started_unix_ms: i64,
     begun: Instant,
     plan_ms: OnceLock<u64>,
+    explained: AtomicBool,
     every_reason: AtomicBool,
     found: Mutex<Found>,
 }
@@ -55,8 +55,8 @@ pub(crate) struct TablePlan {
     pub(crate) table: TableName,
     pub(crate) snapshot: SnapshotId,
     pub(crate) summary: proto::PlanSummary,
-    /// What scanning the files that are left will take.
-    pub(crate) forecast: Forecast,
+    /// What scanning the files that are left will take, when somebody wants to know.
+    pub(crate) forecast: Option<Forecast>,
     /// Files that hold no match; the first ones, unless every reason is wanted.
     pub(crate) skipped: Vec<proto::SkippedFile>,
 }
@@ -76,6 +76,7 @@ impl Query {
             started_unix_ms: Utc::now().timestamp_millis(),
             begun: Instant::now(),
             plan_ms: OnceLock::new(),
+            explained: AtomicBool::new(false),
             every_reason: AtomicBool::new(false),
             found: Mutex::default(),
         }
@@ -93,9 +94,16 @@ impl Query {
         self.plan_ms.get().copied().unwrap_or_default()
     }
 
-    /// Asks for the reason of every skipped unit, however many there are.
-    pub(crate) fn want_every_reason(&self) {
-        self.every_reason.store(true, Ordering::Relaxed);
+    /// Says that the query is explained; when verbosely, with the reason of every skipped unit, however
+    /// many there are.
+    pub(crate) fn explain(&self, verbose: bool) {
+        self.explained.store(true, Ordering::Relaxed);
+        self.every_reason.store(verbose, Ordering::Relaxed);
+    }
+
+    /// Whether it is explained.
+    pub(crate) fn is_explained(&self) -> bool {
+        self.explained.load(Ordering::Relaxed)
     }
 
     /// Whether the reason of every skipped unit is wanted.
@@ -226,7 +234,7 @@ mod tests {
             assert_eq!((requests, found.cut()), (FILES_KEPT as u64 + 11, 1));
         });
         let query = Query::new("", "");
-        query.want_every_reason();
+        query.explain(true);
         query.reported(report(FILES_KEPT + 1));
         assert_eq!(
             query.look(|found| found.scans[0].report.tasks.len()),

@@ -162,6 +162,13 @@ impl FilePlan {
         chunks.collect()
     }
 
+    /// What to read of a row group after its filter, when all rows pass that can.
+    pub(crate) fn later_chunks(&self, read: &RowGroupRead) -> Vec<ChunkRead> {
+        let layouts = &self.stages(read.settled).layouts;
+        let later = layouts.get(read.stages..).unwrap_or_default();
+        self.chunks(read.row_group, later, &read.wanted)
+    }
+
     /// Where a column chunk and its pages lie.
     pub(crate) fn chunk(&self, row_group: usize, leaf: usize) -> Option<Chunk> {
         let index = self.indexes.get(row_group, leaf);

@@ -42,7 +42,7 @@ impl Opened {
     }
 
     /// A file whose footer came with its task.
-    fn given(path: &str, task: &ScanTask) -> Result<Self, ScanError> {
+    pub(crate) fn given(path: &str, task: &ScanTask) -> Result<Self, ScanError> {
         let footer = join(path, &task.file, &task.footer)?;
         Ok(Self {
             file: Arc::new(OpenedFile::given(path, &footer)),

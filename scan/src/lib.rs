@@ -54,6 +54,9 @@ mod layout;
 
 mod batches;
 
+// What a scan will take.
+pub mod forecast;
+
 // What scans share, and their account.
 pub mod local;
 pub mod recorder;
@@ -68,6 +71,7 @@ mod tests;
 pub use codec::{ScanCodec, decode_fragment, encode_fragment};
 pub use error::{ScanError, category_of, message_of};
 pub use exec::ScanExec;
+pub use forecast::{Cost, Forecast, forecast};
 pub use local::LocalRunner;
 pub use predicate::predicate;
 pub use recorder::Recorder;

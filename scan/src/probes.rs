@@ -82,18 +82,7 @@ pub(crate) async fn probe(
     (ledger, tail): (&Ledger, &Fetched),
 ) -> Result<Probed, ScanError> {
     let profile = ledger.location().profile();
-    let mut probes: Vec<Probe<'_>> = doubtful
-        .iter()
-        .flat_map(|doubtful| probes_of(file, columns, predicate, doubtful))
-        .collect();
-    let (here, missing): (Vec<_>, Vec<_>) = probes
-        .iter()
-        .map(|probe| probe.range.clone())
-        .partition(|range| tail.get(range).is_some());
-    let requests = coalesce(missing, &profile);
-    if !pays(&requests, &probes, doubtful, &profile) {
-        probes.retain(|probe| here.contains(&probe.range));
-    }
+    let probes = worthwhile(file, columns, predicate, doubtful, (&profile, tail));
     if probes.is_empty() {
         return Ok(Probed::default());
     }
@@ -110,6 +99,45 @@ pub(crate) async fn probe(
         }
     }
     Ok(outcome)
+}
+
+/// The requests that probing would send. Pure.
+pub(crate) fn requests(
+    file: &OpenedFile,
+    columns: &FileColumns,
+    predicate: &Predicate,
+    doubtful: &[Doubtful<'_>],
+    profile: &StoreProfile,
+) -> Vec<Range<u64>> {
+    let nothing = Fetched::default();
+    let probes = worthwhile(file, columns, predicate, doubtful, (profile, &nothing));
+    coalesce(
+        probes.into_iter().map(|probe| probe.range).collect(),
+        profile,
+    )
+}
+
+/// The probes that are worth their bytes, and those whose bytes are here.
+fn worthwhile<'a>(
+    file: &OpenedFile,
+    columns: &'a FileColumns,
+    predicate: &'a Predicate,
+    doubtful: &[Doubtful<'_>],
+    (profile, tail): (&StoreProfile, &Fetched),
+) -> Vec<Probe<'a>> {
+    let mut probes: Vec<Probe<'_>> = doubtful
+        .iter()
+        .flat_map(|doubtful| probes_of(file, columns, predicate, doubtful))
+        .collect();
+    let (here, missing): (Vec<_>, Vec<_>) = probes
+        .iter()
+        .map(|probe| probe.range.clone())
+        .partition(|range| tail.get(range).is_some());
+    let requests = coalesce(missing, profile);
+    if !pays(&requests, &probes, doubtful, profile) {
+        probes.retain(|probe| here.contains(&probe.range));
+    }
+    probes
 }
 
 async fn fetch(

@@ -83,13 +83,8 @@ impl Scan {
         let ledger = Ledger::new(location).expecting(task.file.version.clone());
         let mut log = TaskLog::begin(&self.recorder, Arc::new(ledger));
 
-        let hint = FooterHint {
-            page_index: task.file.page_index.filter(|_| self.may_read_parts(&task)),
-            columns: self.reads_columns(&task),
-            ..FooterHint::of(&task.file)
-        };
         let footers = &self.scanner.footers;
-        let opened = footers.open(log.ledger(), &task, hint).await?;
+        let opened = footers.open(log.ledger(), &task, self.hint(&task)).await?;
         log.opened(&opened);
         let here = opened.columns();
         let file = TaskFile::new(&self, &task, opened)?;
@@ -111,6 +106,15 @@ impl Scan {
             decoding: None,
             log,
         })
+    }
+
+    /// What to read of a file with its footer.
+    pub(crate) fn hint(&self, task: &ScanTask) -> FooterHint {
+        FooterHint {
+            page_index: task.file.page_index.filter(|_| self.may_read_parts(task)),
+            columns: self.reads_columns(task),
+            ..FooterHint::of(&task.file)
+        }
     }
 
     /// Whether page indexes may be worth their bytes.

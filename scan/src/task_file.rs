@@ -2,12 +2,13 @@
 //! of what they rule out is written. The verdicts themselves are made one step down. Reads nothing but
 //! page indexes.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use model::{FieldId, Level, Predicate, ScanTask, Skip, SkippedUnit};
-use store::Fetched;
 use store::columns::FileColumns;
 use store::page_index::IndexesWanted;
+use store::{Fetched, StoreProfile};
 
 use crate::conjuncts::Conjuncts;
 use crate::error::ScanError;
@@ -17,7 +18,7 @@ use crate::footers::Opened;
 use crate::layout::{Constants, Layout};
 use crate::opened::{Indexes, OpenedFile};
 use crate::pages::{ColumnPages, Judge};
-use crate::probes::{Doubtful, probe};
+use crate::probes::{self, Doubtful, probe};
 use crate::read_plan::RowGroupRead;
 use crate::row_groups::{self, Candidate};
 use crate::rows::RowSet;
@@ -144,17 +145,7 @@ impl<'a> TaskFile<'a> {
         wanted: Vec<Wanted>,
         log: &mut TaskLog,
     ) -> Result<Vec<Wanted>, ScanError> {
-        let leaves = self.leaves();
-        let doubtful = wanted
-            .iter()
-            .filter(|wanted| !wanted.settled)
-            .map(|wanted| Doubtful {
-                row_group: wanted.candidate.row_group,
-                known: &wanted.candidate.known,
-                bytes: self.about(wanted, &leaves),
-                passing: wanted.expected.rows(&wanted.rows),
-            });
-        let doubtful: Vec<Doubtful<'_>> = doubtful.collect();
+        let doubtful = self.doubtful(&wanted);
         let predicate = self.scan.predicate();
         let sources = (log.ledger().as_ref(), &self.tail);
         let probed = probe(&self.file, &self.columns, predicate, &doubtful, sources).await?;
@@ -182,6 +173,26 @@ impl<'a> TaskFile<'a> {
             }]);
         }
         Ok(left)
+    }
+
+    /// The requests that asking Bloom filters and dictionaries takes.
+    pub(crate) fn probes(&self, wanted: &[Wanted], profile: &StoreProfile) -> Vec<Range<u64>> {
+        let doubtful = self.doubtful(wanted);
+        let predicate = self.scan.predicate();
+        probes::requests(&self.file, &self.columns, predicate, &doubtful, profile)
+    }
+
+    /// The row groups of which bounds do not say whether a row matches.
+    fn doubtful<'w>(&self, wanted: &'w [Wanted]) -> Vec<Doubtful<'w>> {
+        let leaves = self.leaves();
+        let unsettled = wanted.iter().filter(|wanted| !wanted.settled);
+        let doubtful = unsettled.map(|wanted| Doubtful {
+            row_group: wanted.candidate.row_group,
+            known: &wanted.candidate.known,
+            bytes: self.about(wanted, &leaves),
+            passing: wanted.expected.rows(&wanted.rows),
+        });
+        doubtful.collect()
     }
 
     /// The bytes of some chunks of a row group.

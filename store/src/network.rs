@@ -17,7 +17,7 @@ use object_store::{
     ObjectMeta, ObjectStore, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep, sleep_until};
 
 /// Bodies arrive in pieces of this size.
 const PIECE: usize = 64 * 1024;
@@ -103,6 +103,7 @@ impl NetworkStore {
             Fault::Broken(after) => Some(after),
             _ => None,
         };
+        let began = Instant::now();
         let start = (bytes, 0, breaks, Some(open));
         let pieces = stream::unfold(start, move |(mut rest, sent, breaks, open)| async move {
             open.as_ref()?;
@@ -115,9 +116,10 @@ impl NetworkStore {
             }
             let most = breaks.map_or(PIECE, |after| PIECE.min(after - sent));
             let piece = rest.split_to(rest.len().min(most));
-            let micros = piece.len() as u64 * 1_000_000 / bandwidth;
-            sleep(Duration::from_micros(micros)).await;
             let sent = sent + piece.len();
+            // Since the first byte, so that what the clock rounds up does not add up.
+            let micros = sent as u64 * 1_000_000 / bandwidth;
+            sleep_until(began + Duration::from_micros(micros)).await;
             Some((Ok(piece), (rest, sent, breaks, open)))
         });
         pieces.boxed()

@@ -72,13 +72,22 @@ impl StoreProfile {
         ..Self::BALANCED
     };
 
+    /// The same store where requests are cheap: a range is read in more parts at once, each by a connection of
+    /// its own.
+    pub const FAST: Self = Self {
+        max_request: MIB,
+        parallel: 64,
+        ..Self::BALANCED
+    };
+
     /// The names of profiles for object stores.
-    pub const NAMES: [&str; 2] = ["balanced", "bytes"];
+    pub const NAMES: [&str; 3] = ["balanced", "fast", "bytes"];
 
     /// The profile for object stores of this name.
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "balanced" => Some(Self::BALANCED),
+            "fast" => Some(Self::FAST),
             "bytes" => Some(Self::BYTES),
             _ => None,
         }

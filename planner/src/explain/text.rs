@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use model::{Reason, Skip, SkippedUnit, TableName};
+use scan::Forecast;
 
 use crate::query::{Found, TablePlan, sum_counts};
 
@@ -21,20 +22,40 @@ pub(crate) fn files(tables: &[TablePlan]) -> String {
         let _ = writeln!(
             text,
             "{} at snapshot {}: {} files -> {after_partition} after partition -> \
-             {after_manifest} after manifest -> {after_bounds} after bounds ({} skipped)\n  \
-             predicted: at least {} requests and {}, at most {} of {} bytes, {} for all of these",
+             {after_manifest} after manifest -> {after_bounds} after bounds ({} skipped)",
             plan.table,
             plan.snapshot,
             summary.files_total,
             summary.files_total.saturating_sub(after_bounds),
-            plan.forecast.least_requests,
-            milliseconds(plan.forecast.least_time),
-            plan.forecast.most_bytes,
-            summary.bytes_total,
-            milliseconds(plan.forecast.whole_time),
         );
+        if let Some(forecast) = &plan.forecast {
+            let predicted = predicted(forecast, summary.bytes_total);
+            let _ = writeln!(text, "  predicted: {predicted}");
+        }
     }
     text
+}
+
+/// What a scan will take: as one number each where that is certain.
+fn predicted(forecast: &Forecast, total: u64) -> String {
+    let Forecast { least, most, .. } = forecast;
+    let (short, long) = (milliseconds(least.time), milliseconds(most.time));
+    if !forecast.knows_requests {
+        return format!(
+            "at least {} requests and {short}, at most {} of {total} bytes, {long} for all of these",
+            least.requests, most.bytes
+        );
+    }
+    if least == most {
+        return format!(
+            "{} requests, {} of {total} bytes, {long}",
+            most.requests, most.bytes
+        );
+    }
+    format!(
+        "{} to {} requests, {} to {} of {total} bytes, {short} to {long}",
+        least.requests, most.requests, least.bytes, most.bytes
+    )
 }
 
 fn milliseconds(time: Duration) -> String {
@@ -113,11 +134,11 @@ fn unit(skip: &Skip) -> String {
 #[cfg(test)]
 mod tests {
     use model::{Condition, Counts, Level, QueryId, ScanReport, SnapshotId, TaskReport, TicketId};
+    use scan::Cost;
     use wire::proto;
 
     use super::*;
     use crate::query::Query;
-    use crate::tables::forecast::Forecast;
 
     fn reason(level: Level) -> Reason {
         Reason {
@@ -146,12 +167,11 @@ mod tests {
                 bytes_total: 1200,
                 bytes_left: 100,
             },
-            forecast: Forecast {
-                least_requests: 1,
-                least_time: Duration::from_millis(30),
-                most_bytes: 100,
-                whole_time: Duration::from_micros(61_600),
-            },
+            forecast: Some(Forecast {
+                least: cost(1, 20, 30_000),
+                most: cost(4, 100, 61_600),
+                knows_requests: false,
+            }),
             skipped: vec![proto::SkippedFile {
                 path: "file:///o/1.parquet".to_owned(),
                 size: 100,
@@ -159,6 +179,29 @@ mod tests {
                 reason: Some((&reason(Level::Bounds)).into()),
             }],
         }
+    }
+
+    fn cost(requests: u64, bytes: u64, micros: u64) -> Cost {
+        Cost {
+            requests,
+            bytes,
+            time: Duration::from_micros(micros),
+        }
+    }
+
+    #[test]
+    fn what_is_certain_is_one_number() {
+        let mut forecast = plan().forecast.unwrap();
+        forecast.knows_requests = true;
+        assert_eq!(
+            predicted(&forecast, 1200),
+            "1 to 4 requests, 20 to 100 of 1200 bytes, 30 ms to 62 ms"
+        );
+        forecast.least = forecast.most;
+        assert_eq!(
+            predicted(&forecast, 1200),
+            "4 requests, 100 of 1200 bytes, 62 ms"
+        );
     }
 
     fn report() -> ScanReport {

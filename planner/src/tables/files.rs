@@ -8,7 +8,6 @@ use crate::engine::Parts;
 use crate::error::PlannerError;
 use crate::query::TablePlan;
 use crate::tables::TableMeta;
-use crate::tables::forecast::Forecast;
 
 /// A file to scan.
 #[derive(Clone, Debug)]
@@ -60,15 +59,10 @@ pub(crate) async fn plan(
         table: table.name.clone(),
         snapshot: table.snapshot,
         summary,
-        forecast: forecast(&files),
+        forecast: None,
         skipped,
     };
     Ok((files, plan))
-}
-
-/// What scanning files will take.
-pub(crate) fn forecast(files: &[PlannedFile]) -> Forecast {
-    Forecast::of(files.iter().map(|file| &file.task.file))
 }
 
 fn decode(file: proto::PlannedFile) -> Result<PlannedFile, PlannerError> {

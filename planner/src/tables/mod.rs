@@ -2,7 +2,6 @@
 //! was planned on. Asks the catalog; reads no file.
 
 mod files;
-pub(crate) mod forecast;
 mod meta;
 mod resolve;
 mod table;

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{DFSchema, Statistics, stats::Precision};
-use datafusion::error::Result;
+use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_plan::empty::EmptyExec;
@@ -121,13 +121,17 @@ impl TableProvider for CatalogTable {
         )
         .await?;
         let files = files::enough(files, spec.filter.is_some(), spec.limit);
-        plan.forecast = files::forecast(&files);
-        self.query.planned(plan);
-        if files.is_empty() {
-            return Ok(Arc::new(EmptyExec::new(spec.output_schema())));
-        }
         let tasks: Vec<ScanTask> = files.into_iter().map(|file| file.task).collect();
         let partitions = partitions(&tasks, self.parts.max_endpoints);
+        if self.query.is_explained() {
+            let forecast = scan::forecast(&spec, &partitions).await;
+            plan.forecast =
+                Some(forecast.map_err(|error| DataFusionError::External(Box::new(error)))?);
+        }
+        self.query.planned(plan);
+        if tasks.is_empty() {
+            return Ok(Arc::new(EmptyExec::new(spec.output_schema())));
+        }
         Ok(Arc::new(ScanExec::new(spec, partitions)))
     }
 }

@@ -8,13 +8,14 @@ use fixtures::{
     Result, Written, orders_bloom, orders_by_month, orders_paged, orders_paged_dictionary,
     orders_shuffled, orders_sorted,
 };
-use model::{Counts, Level};
-use store::StoreProfile;
+use model::{Counts, Level, ScanTask};
+use store::{StoreProfile, Stores};
 use tokio::time::Instant;
 
 use super::table::Table;
+use crate::forecast::forecast_in;
 use crate::scan::Scan;
-use crate::{Recorder, ScanSpec};
+use crate::{Forecast, Recorder, ScanSpec};
 
 const ROWS: u64 = 200_000;
 const COLUMNS: [&str; 3] = ["order_id", "customer_id", "amount"];
@@ -40,13 +41,14 @@ async fn table(
 
 /// The scan of one file, which a catalog has seen, by a server that has not.
 async fn scan(table: &Table, spec: ScanSpec, file: usize) -> Scanned {
+    scan_task(table, spec, table.tasks[file].clone()).await
+}
+
+async fn scan_task(table: &Table, spec: ScanSpec, task: ScanTask) -> Scanned {
     let recorder = Recorder::new();
     let scan = Scan::new(Arc::clone(&table.scanner), Arc::new(spec), recorder.clone()).unwrap();
     let began = Instant::now();
-    let mut task = Arc::new(scan)
-        .plan(table.tasks[file].clone())
-        .await
-        .unwrap();
+    let mut task = Arc::new(scan).plan(task).await.unwrap();
     let mut rows = 0;
     while let Some(batch) = task.next().await.unwrap() {
         rows += batch.num_rows();
@@ -343,6 +345,70 @@ async fn a_footer_that_is_kept_is_not_read_again() {
         (1, 1)
     );
     takes(&second, 30..40);
+}
+
+#[tokio::test(start_paused = true)]
+async fn with_the_footer_in_the_ticket_there_is_one_wave_and_it_was_foreseen() {
+    type Write = fn(&std::path::Path, u64) -> Result<Written>;
+    let tables: [(Write, usize); 5] = [
+        (orders_by_month, 2),
+        (orders_sorted, 0),
+        (orders_paged, 0),
+        (orders_shuffled, 0),
+        (orders_bloom, 0),
+    ];
+    for (write, file) in tables {
+        // So short that columns of a row group are read in parts.
+        let parts = StoreProfile {
+            max_request: 100_000,
+            // Nothing but its connections bounds this network.
+            throughput: 1 << 40,
+            ..StoreProfile::FAST
+        };
+        for profile in [StoreProfile::BALANCED, StoreProfile::BYTES, parts] {
+            let table = table(write, profile).await;
+            let spec = table.spec(&COLUMNS, Some(&table.filter(FORTNIGHT)));
+            let task = table.given(&spec)[file].clone();
+            let given = scan_task(&table, spec.clone(), task.clone()).await;
+            let read = scan(&table, spec.clone(), file).await;
+            let rest = read
+                .log
+                .iter()
+                .filter(|line| !line.starts_with("1: footer"));
+            let rest: Vec<String> = rest.map(|line| line.replacen("2: ", "1: ", 1)).collect();
+            assert_eq!(given.log, rest);
+            assert_eq!((given.rows, given.counts.footers_in_ticket), (read.rows, 1));
+
+            let stores = Stores::without_files().with_profile(profile);
+            let foreseen = forecast_in(stores, &Arc::new(spec), &[vec![task]]).await;
+            let Forecast { least, most, .. } = foreseen.unwrap();
+            let counts = given.counts;
+            assert_eq!(least, most);
+            assert_eq!(
+                (most.requests, most.bytes),
+                (counts.requests, counts.bytes_fetched)
+            );
+            // The simulation's clock ticks by milliseconds, once for the first byte and once for the last.
+            let late = given.took.saturating_sub(most.time);
+            assert!(most.time <= given.took && late.as_millis() <= 2, "{late:?}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_only_values_tell_is_foreseen_within_bounds() {
+    let table = table(orders_bloom, StoreProfile::BYTES).await;
+    let spec = table.spec(&COLUMNS, Some(&table.filter("customer_id = 7")));
+    let task = table.given(&spec)[0].clone();
+    let scanned = scan_task(&table, spec.clone(), task.clone()).await;
+    let stores = Stores::without_files().with_profile(StoreProfile::BYTES);
+    let foreseen = forecast_in(stores, &Arc::new(spec), &[vec![task]]).await;
+    let Forecast { least, most, .. } = foreseen.unwrap();
+    let counts = scanned.counts;
+    assert!(least.requests < counts.requests && counts.requests < most.requests);
+    assert!(least.bytes < counts.bytes_fetched && counts.bytes_fetched < most.bytes);
+    // Bloom filters, then the filter's column, then the output.
+    assert_eq!((counts.waves, most.time.as_millis() / 30), (3, 3));
 }
 
 #[tokio::test(start_paused = true)]

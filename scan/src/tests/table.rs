@@ -31,7 +31,10 @@ use store::network::{Network, NetworkStore};
 use store::{Ledger, StoreProfile, Stores, version_of};
 
 use super::random_filters::{parsed, physical};
-use crate::{Limits, LocalRunner, Recorder, Runner, ScanExec, ScanSpec, Scanner, predicate};
+use crate::{
+    Forecast, Limits, LocalRunner, Recorder, Runner, ScanExec, ScanSpec, Scanner, forecast,
+    predicate,
+};
 
 pub(crate) struct Table {
     pub(crate) name: TableName,
@@ -42,6 +45,8 @@ pub(crate) struct Table {
     pub(crate) scanner: Arc<Scanner>,
     /// Reads fewer bytes in more waves; its rows must be the same.
     sparing: Arc<Scanner>,
+    /// Whether forecasts are about the scanner's stores and limits.
+    foreseen: bool,
     /// Row groups as plain Parquet reading gives them.
     plain: Mutex<HashMap<(String, usize), RecordBatch>>,
 }
@@ -81,6 +86,7 @@ impl Table {
             tasks,
             footers,
             scanner: Arc::new(Scanner::new(stores, limits)),
+            foreseen: limits == Limits::default(),
             sparing: Arc::new(Scanner::new(
                 Stores::from_env().with_profile(StoreProfile::BYTES),
                 limits,
@@ -123,6 +129,7 @@ impl Table {
             tasks,
             footers,
             sparing: Arc::clone(&scanner),
+            foreseen: false,
             scanner,
             plain: Mutex::default(),
         }
@@ -157,8 +164,13 @@ impl Table {
         let spared = self.scan_sparingly(spec.clone()).await;
         assert_eq!(spared.rows, scanned.rows, "bytes were spared");
         let tasks = self.given(&spec);
-        let given = scan_with(&self.sparing, spec, &tasks).await.unwrap();
+        let given = scan_with(&self.sparing, spec.clone(), &tasks)
+            .await
+            .unwrap();
         assert_eq!(given.rows, scanned.rows, "footers were given");
+        if self.foreseen {
+            self.check_forecast(spec, tasks).await;
+        }
         for given in &given.reports {
             let of_same = |report: &&TaskReport| report.path == given.path;
             let spared = spared.reports.iter().find(of_same).unwrap();
@@ -176,9 +188,29 @@ impl Table {
         scanned
     }
 
+    /// Fails unless a scan takes what is said before.
+    async fn check_forecast(&self, spec: ScanSpec, tasks: Vec<ScanTask>) {
+        let scanned = scan_with(&self.scanner, spec.clone(), &tasks)
+            .await
+            .unwrap();
+        let mut counts = Counts::default();
+        scanned
+            .reports
+            .iter()
+            .for_each(|report| counts += report.counts);
+        let forecast = forecast(&Arc::new(spec), &[tasks]).await.unwrap();
+        let Forecast { least, most, .. } = forecast;
+        assert!(forecast.knows_requests);
+        assert!(
+            (least.requests..=most.requests).contains(&counts.requests)
+                && (least.bytes..=most.bytes).contains(&counts.bytes_fetched),
+            "{forecast:?} {counts:?}"
+        );
+    }
+
     /// The tasks with the footers of their columns, and without a version, so that none is found in the
     /// cache.
-    fn given(&self, spec: &ScanSpec) -> Vec<ScanTask> {
+    pub(crate) fn given(&self, spec: &ScanSpec) -> Vec<ScanTask> {
         let filtered = spec.filter.iter().flat_map(collect_columns);
         let filtered = filtered.map(|column| column.name().to_owned());
         let schema = self.visible();
