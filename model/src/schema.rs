@@ -124,6 +124,21 @@ impl TableSchema {
         self.ids.get(position).copied()
     }
 
+    /// The columns at these positions, with their ids.
+    #[must_use]
+    pub fn project(&self, positions: &[usize]) -> Self {
+        let fields = self.arrow.fields();
+        let chosen = positions.iter().filter_map(|position| {
+            let field = fields.get(*position)?;
+            Some((Arc::clone(field), *self.ids.get(*position)?))
+        });
+        let (fields, ids): (Vec<_>, Vec<_>) = chosen.unzip();
+        Self {
+            arrow: Arc::new(Schema::new(fields)),
+            ids,
+        }
+    }
+
     /// The schema as clients see it: without field ids.
     pub fn without_ids(&self) -> SchemaRef {
         let plain = |field: &Arc<Field>| field.as_ref().clone().with_metadata(HashMap::new());

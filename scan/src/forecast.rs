@@ -38,7 +38,7 @@ pub struct Forecast {
     pub least: Cost,
     /// At most, where values decide what is read. As many requests only if `knows_requests`.
     pub most: Cost,
-    /// Whether the number of requests has a bound: not where only the footer of a file tells.
+    /// Whether the number of requests has a bound: not where only a file's footer tells, or its values.
     pub knows_requests: bool,
 }
 
@@ -163,7 +163,8 @@ async fn by_footer(scan: &Scan, task: &ScanTask, profile: &StoreProfile) -> Opti
         // All row groups may be ruled out by what is asked first.
         least: if probes.requests > 0 { probes } else { surely },
         most: after(after(probes, all), later),
-        knows_requests: true,
+        // Where less is read, holes may be left that are not worth reading.
+        knows_requests: probes.requests + later.requests == 0,
     })
 }
 

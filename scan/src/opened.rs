@@ -2,15 +2,16 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use arrow::datatypes::SchemaRef;
 use model::{ColumnMapping, Predicate, TableSchema};
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
-use store::columns::{FileColumns, match_columns};
+use store::columns::{FileColumns, match_columns_of};
 use store::footer::Footer;
 use store::page_bounds::{page_bounds, page_rows};
 use store::page_index::{ChunkIndex, IndexesWanted, column_index, offset_index, read_page_indexes};
-use store::{Fetched, Ledger};
+use store::{Fetched, Ledger, arrow_schema};
 
 use crate::error::ScanError;
 use crate::footers::Account;
@@ -21,6 +22,8 @@ use crate::pages::{ColumnPages, Page};
 pub(crate) struct OpenedFile {
     path: String,
     footer: Footer,
+    /// Its columns as Arrow has them, once somebody asked.
+    schema: OnceLock<SchemaRef>,
     /// Page indexes that came with a task.
     given: Fetched,
     indexes: Mutex<HashMap<(usize, usize), Known>>,
@@ -57,6 +60,7 @@ impl OpenedFile {
         Self {
             path: path.to_owned(),
             footer: footer.without_tail(),
+            schema: OnceLock::new(),
             given: Fetched::default(),
             indexes: Mutex::default(),
             memory: AtomicU64::new(footer.metadata.memory_size() as u64),
@@ -101,7 +105,19 @@ impl OpenedFile {
         table: &TableSchema,
         mapping: ColumnMapping,
     ) -> Result<FileColumns, ScanError> {
-        Ok(match_columns(&self.path, self.metadata(), table, mapping)?)
+        let metadata = self.metadata();
+        let schema = if let Some(schema) = self.schema.get() {
+            schema
+        } else {
+            let schema = arrow_schema(&self.path, metadata)?;
+            self.schema.get_or_init(|| schema)
+        };
+        Ok(match_columns_of(
+            Arc::clone(schema),
+            metadata,
+            table,
+            mapping,
+        ))
     }
 
     /// Bytes of memory, about.

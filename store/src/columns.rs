@@ -1,6 +1,6 @@
 //! Which column of a file is which column of the table. Pure.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use arrow_schema::{DataType, SchemaRef};
@@ -49,18 +49,33 @@ pub fn match_columns(
     mapping: ColumnMapping,
 ) -> Result<FileColumns, StoreError> {
     let schema = arrow_schema(path, metadata)?;
+    Ok(match_columns_of(schema, metadata, table, mapping))
+}
+
+/// The same for a file whose Arrow schema is known.
+pub fn match_columns_of(
+    schema: SchemaRef,
+    metadata: &ParquetMetaData,
+    table: &TableSchema,
+    mapping: ColumnMapping,
+) -> FileColumns {
     let descriptor = metadata.file_metadata().schema_descr();
     let roots = roots(descriptor, &schema);
     let by_id = mapping == ColumnMapping::ByFieldId && roots.iter().any(|root| root.id.is_some());
+    let mut named: HashMap<&str, &Root> = HashMap::new();
+    let mut numbered: HashMap<i32, &Root> = HashMap::new();
+    // Of several the first counts.
+    for root in roots.iter().rev() {
+        named.insert(&root.name, root);
+        numbered.extend(root.id.map(|id| (id, root)));
+    }
     let find = |(position, id): (usize, &FieldId)| {
         let field = table.arrow().fields().get(position)?;
-        let root = roots.iter().find(|root| {
-            if by_id {
-                root.id == Some(id.0)
-            } else {
-                root.name == *field.name()
-            }
-        })?;
+        let root = if by_id {
+            numbered.get(&id.0)?
+        } else {
+            named.get(field.name().as_str())?
+        };
         Some(FileColumn {
             id: *id,
             root: root.position,
@@ -71,7 +86,7 @@ pub fn match_columns(
         })
     };
     let columns = table.ids().iter().enumerate().map(find).collect();
-    Ok(FileColumns { schema, columns })
+    FileColumns { schema, columns }
 }
 
 impl FileColumns {

@@ -37,9 +37,13 @@ pub fn arrow_schema(path: &str, metadata: &ParquetMetaData) -> Result<SchemaRef,
     })?;
     let fields = plain_fields(schema.fields());
     let root = file.schema_descr().root_schema().get_fields().iter();
+    let mut by_name: HashMap<&str, &Type> = HashMap::new();
+    // Of several the first counts.
+    for column in root.rev() {
+        by_name.insert(column.name(), column);
+    }
     let fields = fields.iter().map(|field| {
-        let column = root.clone().find(|column| column.name() == field.name());
-        match column {
+        match by_name.get(field.name().as_str()) {
             Some(column) if is_int96(column) => Arc::new(Field::new(
                 field.name(),
                 // Years far beyond the 584 that 64 bits of nanoseconds hold are common in such columns.

@@ -1,6 +1,5 @@
 //! One table of a statement: from a filter and a projection to a scan of the files that can match.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -11,7 +10,6 @@ use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{DFSchema, Statistics, stats::Precision};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
-use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::{ExecutionPlan, PhysicalExpr};
 use model::{Predicate, ScanTask};
@@ -99,7 +97,7 @@ impl TableProvider for CatalogTable {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let (filter, predicate) = self.filter(state, filters)?;
         let columns = self.meta.plain.fields().len();
-        let spec = Arc::new(ScanSpec {
+        let spec = ScanSpec {
             table: self.meta.name.clone(),
             schema: self.meta.schema.clone(),
             mapping: self.meta.mapping,
@@ -109,7 +107,8 @@ impl TableProvider for CatalogTable {
             filter,
             predicate,
             limit: limit.map(|rows| rows as u64),
-        });
+        };
+        let spec = Arc::new(spec.narrowed()?);
         let every_reason = self.query.wants_every_reason();
         let footers = footers(&spec, self.parts.ticket_footers);
         let (files, mut plan) = files::plan(
@@ -136,18 +135,11 @@ impl TableProvider for CatalogTable {
     }
 }
 
-/// What of the files' footers a scan can use.
+/// What of the files' footers a scan can use, whose schema has only the columns that it reads.
 fn footers(spec: &ScanSpec, most_bytes: usize) -> proto::FootersWanted {
-    let filtered = spec.filter.iter().flat_map(collect_columns);
-    let filtered = filtered.map(|column| column.index());
-    let positions: BTreeSet<usize> = filtered.chain(spec.projection.iter().copied()).collect();
-    let ids = spec.schema.ids();
-    let read = positions
-        .into_iter()
-        .filter_map(|position| ids.get(position));
     let judged = spec.predicate.fields();
     proto::FootersWanted {
-        read_field_ids: read.map(|field| field.0).collect(),
+        read_field_ids: spec.schema.ids().iter().map(|field| field.0).collect(),
         judged_field_ids: judged.into_iter().map(|field| field.0).collect(),
         pages: spec.predicate.can_prune() || spec.limit.is_some(),
         most_bytes: most_bytes as u64,
