@@ -1,8 +1,8 @@
 //! Which bytes a scan needs: from the rows that can match to byte ranges. Pure.
 //!
 //! With an offset index, a column chunk is read page by page: its dictionary and the data pages that
-//! hold a selected row. Without one, and for repeated values, whose rows a page boundary says little
-//! about, the whole chunk is read.
+//! hold a selected row, of lists too: where there is an offset index, pages begin with rows (parquet.thrift,
+//! `PageLocation`). Without one the whole chunk is read.
 
 use std::ops::Range;
 
@@ -46,11 +46,7 @@ impl Chunk {
     ) -> Self {
         let (start, length) = chunk.byte_range();
         let bytes = start..start.saturating_add(length);
-        let repeated = chunk.column_descr().max_rep_level() > 0;
-        let pages = match offset_index {
-            Some(locations) if !repeated => page_spans(locations, &bytes, rows),
-            _ => None,
-        };
+        let pages = offset_index.and_then(|locations| page_spans(locations, &bytes, rows));
         let dictionary_end = match &pages {
             Some(pages) => pages.first().map(|page| page.bytes.start),
             None => chunk
