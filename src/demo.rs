@@ -76,7 +76,7 @@ async fn set_up(args: &Args) -> anyhow::Result<Running> {
         flight_servers: FLIGHT_SERVERS,
         endpoints: None,
         advertise: None,
-        ticket_footers: 1 << 20,
+        ticket_footers: planner::TICKET_FOOTERS,
         store: StoreProfile::BALANCED,
     };
     let narrator = Narrator::default();

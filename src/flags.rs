@@ -141,7 +141,7 @@ impl StoreFlags {
 /// What goes along with tickets.
 #[derive(Debug, Args)]
 pub(crate) struct FooterFlags {
-    /// Bytes of Parquet footers that go along with the tickets of a scan at most, which saves Flight servers a
+    /// Bytes of Parquet footers that go along with the tickets of an answer at most, which saves Flight servers a
     /// round trip to an object store; 0 for none
     #[arg(
         long, env = "FULMAR_TICKET_FOOTERS", value_name = "BYTES", default_value = "1MiB",

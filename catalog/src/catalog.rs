@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures::Stream;
-use model::{ColumnMapping, SnapshotId, TableName};
+use model::{ColumnMapping, LearnedFooter, SnapshotId, TableName};
 use store::Stores;
 use tokio::task::JoinError;
 
@@ -12,7 +12,7 @@ use crate::database::Database;
 use crate::error::CatalogError;
 use crate::iceberg::{self, ManagedFile};
 use crate::index::{IndexCache, TableIndex};
-use crate::known_footers::KnownFooters;
+use crate::known_footers::{self, KnownFooters};
 use crate::listing::{self, Before, Report, Source};
 use crate::locks::TableLocks;
 use crate::plan::{self, PlanPart, PlanRequest};
@@ -230,9 +230,32 @@ impl Catalog {
         request: PlanRequest,
     ) -> Result<impl Stream<Item = PlanPart> + Send + 'static, CatalogError> {
         let index = self.index(name, snapshot).await?;
-        let schema = index.table.snapshot.columns.schema.clone();
-        let footers = KnownFooters::new(self.database.clone(), request.footers.clone(), schema);
+        let schema = &index.table.snapshot.columns.schema;
+        let footers = KnownFooters::new(self.database.clone(), &request.footers, schema);
         Ok(plan::plan(index, request, footers))
+    }
+
+    /// Keeps the footers that a scan of a table has read, as far as they can be right. That they are kept
+    /// matters to nobody's answer, so failing is only told.
+    pub(crate) async fn learn(&self, table: &TableName, footers: Vec<LearnedFooter>) {
+        for footer in footers {
+            let learned = match self.index(table, None).await {
+                Ok(index) if known_footers::is_plausible(&index, &footer) => {
+                    self.database.learn_footer(table, &footer).await
+                }
+                Ok(_) => {
+                    tracing::warn!(
+                        path = footer.path,
+                        "a footer that a scan has sent is not the file's"
+                    );
+                    Ok(())
+                }
+                Err(error) => Err(error),
+            };
+            if let Err(error) = learned {
+                tracing::warn!(path = footer.path, %error, "footer not kept");
+            }
+        }
     }
 
     /// A snapshot with all of its files.

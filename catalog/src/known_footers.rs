@@ -1,15 +1,22 @@
-//! Which parts of which footers go along with a plan, so that scans need not read them first.
+//! Which parts of which footers go along with a plan, so that scans need not read them first, and which of
+//! those that scans send are believed.
 
-use std::collections::HashSet;
-
-use model::{FieldId, FooterColumn, TableSchema};
+use model::{DataFile, FieldId, FooterColumn, LearnedFooter, TableSchema};
 use store::StoreProfile;
+use store::footer_columns::join;
 
-use crate::database::{Database, FileId};
+use crate::database::{ColumnsWanted, Database, FileId, KnownFooter};
+use crate::index::TableIndex;
 use crate::plan::PlanPart;
 
 /// Files whose footers go along. Of more files than these, a scan opens some while it reads others.
 const MOST_FILES: usize = 256;
+
+/// Files whose footers are looked up at once: what is found may be more than there is room for.
+const FILES_AT_ONCE: usize = 16;
+
+/// Bytes of one file: a ticket has room for some files of this size.
+const MOST_OF_A_FILE: usize = 256 * 1024;
 
 /// What of footers is wanted.
 #[derive(Clone, Debug, Default)]
@@ -18,13 +25,11 @@ pub(crate) struct FootersWanted {
     pub(crate) read: Vec<FieldId>,
     /// Those of which bounds of pages are of use.
     pub(crate) judged: Vec<FieldId>,
-    /// Whether it is of use to know where pages lie.
-    pub(crate) pages: bool,
     /// Bytes of all of them together.
     pub(crate) most_bytes: usize,
 }
 
-/// What is known of a file's footer.
+/// What a plan says of a file's footer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Known {
     /// Nothing that would be of use.
@@ -43,159 +48,125 @@ pub(crate) fn worth_keeping(path: &str, size: u64) -> bool {
     profile.waits_long() && size > profile.small_file()
 }
 
+/// Whether what a scan has sent can be the footer of a file as the table has it now.
+pub(crate) fn is_plausible(index: &TableIndex, learned: &LearnedFooter) -> bool {
+    let mut files = index.files.iter().map(|file| &file.file);
+    let is_same = |file: &&DataFile| {
+        file.path == learned.path
+            && file.size == learned.size
+            && file.version.as_ref() == Some(&learned.version)
+    };
+    let Some(file) = files.find(is_same) else {
+        return false;
+    };
+    if !worth_keeping(&file.path, file.size) {
+        return false;
+    }
+    let of_all_rows = |rows: u64| file.record_count.is_none_or(|count| count == rows);
+    // Without columns it says that it is too large.
+    learned.columns.is_empty()
+        || join(&file.path, file, &learned.columns).is_ok_and(|footer| of_all_rows(footer.rows()))
+}
+
 /// Adds known footers to the files of a plan until there is enough.
 #[derive(Debug)]
 pub(crate) struct KnownFooters {
     database: Database,
-    wanted: FootersWanted,
-    schema: TableSchema,
+    columns: ColumnsWanted,
+    bytes_left: usize,
     files_left: usize,
 }
 
 impl KnownFooters {
-    /// Those of a table's files.
-    pub(crate) fn new(database: Database, wanted: FootersWanted, schema: TableSchema) -> Self {
-        let files_left = if wanted.most_bytes > 0 { MOST_FILES } else { 0 };
+    /// Those of a table's files. A column is found by its name or its id, whichever the table goes by.
+    pub(crate) fn new(database: Database, wanted: &FootersWanted, schema: &TableSchema) -> Self {
+        let ids = |fields: &[FieldId]| fields.iter().map(|field| field.0).collect();
+        let names = |fields: &[FieldId]| {
+            let known = fields.iter().filter_map(|field| schema.field(*field));
+            known.map(|(_, field)| field.name().clone()).collect()
+        };
         Self {
             database,
-            wanted,
-            schema,
-            files_left,
+            columns: ColumnsWanted {
+                names: names(&wanted.read),
+                ids: ids(&wanted.read),
+                judged: (names(&wanted.judged), ids(&wanted.judged)),
+            },
+            bytes_left: wanted.most_bytes,
+            files_left: MOST_FILES,
         }
     }
 
     /// Adds what is known to the files among these.
     pub(crate) async fn add(&mut self, parts: &mut [PlanPart]) {
-        let files = parts.iter().filter_map(wanting);
-        let files: HashSet<FileId> = files.take(self.files_left).collect();
-        if files.is_empty() {
-            return;
-        }
-        self.files_left -= files.len();
-        let mut known = match self.database.footers(files.iter().copied()).await {
-            Ok(known) => known,
-            Err(error) => {
-                // Scans can do without.
-                tracing::warn!(error = %wire::status::chain(&error), "no footers for a plan");
+        let mut wanting = parts.iter_mut().filter_map(wanting);
+        while self.bytes_left > 0 && self.files_left > 0 {
+            let files = wanting.by_ref().take(FILES_AT_ONCE.min(self.files_left));
+            let files: Vec<Wanting<'_>> = files.collect();
+            if files.is_empty() {
                 return;
             }
-        };
-        for part in parts {
-            let file = wanting(part).filter(|file| files.contains(file));
-            let (Some(file), PlanPart::File { footer, .. }) = (file, part) else {
-                continue;
-            };
-            let Some(columns) = known.remove(&file) else {
-                *footer = Known::Wanted;
-                continue;
-            };
-            let chosen = choose(columns, &self.wanted, &self.schema);
-            let size: usize = chosen.iter().map(FooterColumn::size).sum();
-            if let Some(left) = self.wanted.most_bytes.checked_sub(size) {
-                self.wanted.most_bytes = left;
-                *footer = Known::Here(chosen);
+            self.files_left -= files.len();
+            if let Err(error) = self.add_to(files).await {
+                // Scans can do without.
+                let error = wire::status::chain(&error);
+                tracing::warn!(error, "no footers for a plan");
+                return;
             }
+        }
+    }
+
+    async fn add_to(&mut self, files: Vec<Wanting<'_>>) -> Result<(), crate::error::CatalogError> {
+        let asked: Vec<_> = files.iter().map(|file| (file.id, &file.file)).collect();
+        let mut known = self.database.footers(&asked, &self.columns).await?;
+        for file in files {
+            *file.known = match known.remove(&file.id) {
+                None => Known::Wanted,
+                Some(KnownFooter::TooLarge) => Known::Nothing,
+                Some(KnownFooter::Columns(columns)) => self.taken(columns),
+            };
+        }
+        Ok(())
+    }
+
+    /// The columns, when there is room for them.
+    fn taken(&mut self, columns: Vec<FooterColumn>) -> Known {
+        let size: usize = columns.iter().map(FooterColumn::size).sum();
+        let left = self.bytes_left.checked_sub(size);
+        match left.filter(|_| size > 0 && size <= MOST_OF_A_FILE) {
+            Some(left) => {
+                self.bytes_left = left;
+                Known::Here(columns)
+            }
+            None => Known::Nothing,
         }
     }
 }
 
-/// The file of a part that is to be scanned, when its footer is worth knowing.
-fn wanting(part: &PlanPart) -> Option<FileId> {
+/// A file that is to be scanned, whose footer is worth knowing.
+struct Wanting<'a> {
+    id: FileId,
+    file: DataFile,
+    known: &'a mut Known,
+}
+
+fn wanting(part: &mut PlanPart) -> Option<Wanting<'_>> {
     let PlanPart::File {
-        index, position, ..
+        index,
+        position,
+        footer,
+        ..
     } = part
     else {
         return None;
     };
     let file = index.files.get(*position)?;
-    file.id
-        .filter(|_| worth_keeping(&file.file.path, file.file.size))
-}
-
-/// The parts of a footer that a scan of the wanted columns needs. A column is found by its name or its
-/// id, whichever the table goes by; a file that holds none of them still says how many rows it has.
-fn choose(
-    columns: Vec<FooterColumn>,
-    wanted: &FootersWanted,
-    schema: &TableSchema,
-) -> Vec<FooterColumn> {
-    let is = |column: &FooterColumn, field: &FieldId| {
-        let named = schema.field(*field).map(|(_, field)| field.name());
-        column.field_id == Some(field.0) || named == Some(&column.name)
-    };
-    let first = columns.first().cloned();
-    let mut chosen = columns;
-    chosen.retain(|column| wanted.read.iter().any(|field| is(column, field)));
-    if chosen.is_empty() {
-        chosen.extend(first);
+    if !worth_keeping(&file.file.path, file.file.size) {
+        return None;
     }
-    for column in &mut chosen {
-        if !wanted.judged.iter().any(|field| is(column, field)) {
-            column.column_indexes.clear();
-        }
-        if !wanted.pages {
-            column.column_indexes.clear();
-            column.offset_indexes.clear();
-        }
-    }
-    chosen
-}
-
-#[cfg(test)]
-mod tests {
-    use arrow_schema::{DataType, Field, Schema};
-    use model::FilePiece;
-
-    use super::*;
-
-    fn column(name: &str, field_id: Option<i32>) -> FooterColumn {
-        let piece = |start| FilePiece {
-            start,
-            bytes: vec![0; 10],
-        };
-        FooterColumn {
-            name: name.to_owned(),
-            field_id,
-            footer: vec![0; 100],
-            column_indexes: vec![piece(1)],
-            offset_indexes: vec![piece(2)],
-        }
-    }
-
-    fn chosen(columns: &[FooterColumn], wanted: &FootersWanted) -> Vec<(String, usize, usize)> {
-        let names = ["a", "b", "c"].map(|name| Field::new(name, DataType::Int64, true));
-        let schema = TableSchema::numbered(&Schema::new(names.to_vec()));
-        let chosen = choose(columns.to_vec(), wanted, &schema);
-        let indexes = |column: FooterColumn| {
-            let (columns, offsets) = (column.column_indexes, column.offset_indexes);
-            (column.name, columns.len(), offsets.len())
-        };
-        chosen.into_iter().map(indexes).collect()
-    }
-
-    #[test]
-    fn only_what_the_scan_needs_goes_along() {
-        let named = [column("a", None), column("b", None), column("x", None)];
-        let mut wanted = FootersWanted {
-            read: vec![FieldId(1), FieldId(2)],
-            judged: vec![FieldId(2)],
-            pages: true,
-            most_bytes: 1_000,
-        };
-        let one = |name: &str, columns, offsets| (name.to_owned(), columns, offsets);
-        assert_eq!(chosen(&named, &wanted), [one("a", 0, 1), one("b", 1, 1)]);
-        // An older name of the second column, and one that the file lacks.
-        let numbered = [column("x", Some(9)), column("old", Some(2))];
-        assert_eq!(chosen(&numbered, &wanted), [one("old", 1, 1)]);
-        wanted.pages = false;
-        wanted.read = vec![FieldId(3)];
-        assert_eq!(chosen(&named, &wanted), [one("a", 0, 0)]);
-    }
-
-    #[test]
-    fn footers_of_near_and_of_small_files_are_not_kept() {
-        assert!(worth_keeping("s3://lake/orders/1.parquet", 10_000_000));
-        assert!(!worth_keeping("s3://lake/orders/1.parquet", 10_000));
-        assert!(!worth_keeping("file:///lake/orders/1.parquet", 10_000_000));
-    }
+    Some(Wanting {
+        id: file.id?,
+        file: file.file.clone(),
+        known: footer,
+    })
 }

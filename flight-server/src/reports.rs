@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use model::{LearnedFooter, ScanReport};
-use tokio::sync::mpsc;
+use model::{FooterColumn, LearnedFooter, ScanReport};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Channel;
@@ -18,6 +18,9 @@ use wire::status;
 
 /// Reports that wait; further ones are dropped.
 const WAITING: usize = 256;
+
+/// Footers that wait with their reports, in KiB; further ones are dropped.
+const ROOM_KIB: usize = 16 * 1024;
 
 /// How often a report is tried.
 const ATTEMPTS: u32 = 5;
@@ -31,9 +34,19 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(5);
 /// Where reports are handed over. Clones go to the same place.
 #[derive(Clone, Debug)]
 pub(crate) struct Reports {
-    queue: Option<mpsc::Sender<RecordReportRequest>>,
+    queue: Option<mpsc::Sender<Waiting>>,
+    /// Bytes of footers that may still be handed over.
+    room: Arc<Semaphore>,
     /// Reports that found no place to wait; the delivery tells of them.
     overflow: Arc<AtomicU64>,
+}
+
+/// A report that waits.
+#[derive(Debug)]
+struct Waiting {
+    request: RecordReportRequest,
+    /// The room of its footers.
+    _room: Option<OwnedSemaphorePermit>,
 }
 
 /// The delivery behind [`Reports`].
@@ -57,18 +70,33 @@ impl Reports {
                 (queue, tokio::spawn(delivery))
             })
             .unzip();
-        (Self { queue, overflow }, Delivery { worker, closing })
+        let reports = Self {
+            queue,
+            room: Arc::new(Semaphore::new(ROOM_KIB)),
+            overflow,
+        };
+        (reports, Delivery { worker, closing })
     }
 
-    /// Hands a report over, with the footers that the scan has learned, and does not wait.
+    /// Hands a report over, with the footers that the scan has learned if there is room for them, and does
+    /// not wait.
     pub(crate) fn send(&self, report: &ScanReport, footers: &[LearnedFooter]) {
-        let request = || RecordReportRequest {
-            report_json: report_json(report).to_vec(),
-            footers: footers.iter().map(Into::into).collect(),
+        let Some(queue) = &self.queue else {
+            return;
         };
-        if let Some(queue) = &self.queue
-            && queue.try_send(request()).is_err()
-        {
+        let columns = footers.iter().flat_map(|footer| &footer.columns);
+        let bytes: usize = columns.map(FooterColumn::size).sum();
+        let permits = u32::try_from(bytes.div_ceil(1024)).unwrap_or(u32::MAX);
+        let room = Arc::clone(&self.room).try_acquire_many_owned(permits).ok();
+        let footers = if room.is_some() { footers } else { &[] };
+        let waiting = Waiting {
+            request: RecordReportRequest {
+                report_json: report_json(report).to_vec(),
+                footers: footers.iter().map(Into::into).collect(),
+            },
+            _room: room,
+        };
+        if queue.try_send(waiting).is_err() {
             self.overflow.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -89,7 +117,7 @@ impl Delivery {
 
 async fn deliver(
     mut catalog: CatalogClient<Channel>,
-    mut waiting: mpsc::Receiver<RecordReportRequest>,
+    mut waiting: mpsc::Receiver<Waiting>,
     closing: CancellationToken,
     overflow: Arc<AtomicU64>,
 ) {
@@ -120,9 +148,9 @@ fn log_dropped(dropped: u64) {
 }
 
 async fn next(
-    waiting: &mut mpsc::Receiver<RecordReportRequest>,
+    waiting: &mut mpsc::Receiver<Waiting>,
     closing: &CancellationToken,
-) -> Option<RecordReportRequest> {
+) -> Option<Waiting> {
     tokio::select! {
         report = waiting.recv() => return report,
         () = closing.cancelled() => waiting.close(),
@@ -130,14 +158,12 @@ async fn next(
     waiting.recv().await
 }
 
-async fn deliver_one(
-    catalog: &mut CatalogClient<Channel>,
-    report: RecordReportRequest,
-) -> Result<(), String> {
+async fn deliver_one(catalog: &mut CatalogClient<Channel>, report: Waiting) -> Result<(), String> {
     let mut pause = FIRST_PAUSE;
     let mut attempt = 1;
+    let mut request = report.request;
     loop {
-        let answer = catalog.record_report(report.clone());
+        let answer = catalog.record_report(request.clone());
         let answer = tokio::time::timeout(ANSWER_LIMIT, answer).await;
         let (reason, passing) = match answer {
             Ok(Ok(_)) => return Ok(()),
@@ -148,6 +174,8 @@ async fn deliver_one(
             return Err(reason);
         }
         attempt += 1;
+        // The report is what counts.
+        request.footers.clear();
         tokio::time::sleep(pause).await;
         pause *= 2;
     }

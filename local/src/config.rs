@@ -24,7 +24,7 @@ pub struct LocalConfig {
     pub endpoints: Option<EndpointMode>,
     /// The location under which clients reach the planner.
     pub advertise: Option<String>,
-    /// Bytes of footers that go along with the tickets of a scan at most.
+    /// Bytes of footers that go along with the tickets of an answer at most.
     pub ticket_footers: usize,
     /// How object stores are read.
     pub store: StoreProfile,

@@ -28,7 +28,7 @@ async fn begin(folder: &Path) -> Result<Started, LocalError> {
 
 async fn begin_over(data: &Path) -> Result<Started, LocalError> {
     let config = LocalConfig {
-        ticket_footers: 1 << 20,
+        ticket_footers: planner::TICKET_FOOTERS,
         store: store::StoreProfile::BALANCED,
         data: data.display().to_string(),
         state: None,

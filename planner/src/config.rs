@@ -7,6 +7,9 @@ use std::time::Duration;
 use wire::TicketKeys;
 use wire::serve::Listener;
 
+/// Bytes of footers in the tickets of an answer unless a planner is told otherwise.
+pub const TICKET_FOOTERS: usize = 1 << 20;
+
 /// The configuration of a planner.
 #[derive(Debug)]
 pub struct PlannerConfig {
@@ -26,7 +29,7 @@ pub struct PlannerConfig {
     pub max_endpoints: usize,
     /// Whether clients reach the Flight servers.
     pub endpoints: EndpointMode,
-    /// Bytes of footers that go along with the tickets of a scan at most, so that Flight servers need not read
+    /// Bytes of footers that go along with the tickets of an answer at most, so that Flight servers need not read
     /// them; 0 for none.
     pub ticket_footers: usize,
     /// How long a ticket is valid.
@@ -53,7 +56,7 @@ impl PlannerConfig {
             advertise: None,
             max_endpoints: 16,
             endpoints: EndpointMode::Direct,
-            ticket_footers: 1 << 20,
+            ticket_footers: TICKET_FOOTERS,
             ticket_ttl: Duration::from_hours(1),
             memory_limit: 2 << 30,
             spill_dir: None,

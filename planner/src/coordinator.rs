@@ -79,6 +79,7 @@ async fn begin(
         } else {
             Some(ipc::decode(&work.parameters)?)
         },
+        together: 1,
     };
     let batches = match statement::parse(&work.sql)? {
         Parsed::Query(parsed) => {
@@ -87,7 +88,10 @@ async fn begin(
             execute(&ready, &promised)?
         }
         Parsed::Explain(asked) => {
-            query.explain(asked.verbose);
+            query.want_forecast();
+            if asked.verbose {
+                query.want_every_reason();
+            }
             let pins = &work.snapshots;
             let ready = physical(parts, &session, query, &asked.query, &statement, pins).await?;
             one(explain::run(query, &asked, &ready).await?)

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 
 use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
-use model::ScanTask;
+use model::{FooterColumn, ScanTask};
 use scan::encode_fragment;
 use serde_json::json;
-use wire::{StatementWork, TableSnapshot, TicketError, Work};
+use wire::{ScanWork, StatementWork, TableSnapshot, TicketError, Work};
 
 use crate::config::EndpointMode;
 use crate::engine::{Endpoint, Parts, QueryPlan, Statement};
@@ -91,8 +91,10 @@ pub(crate) async fn scans(
         return coordinator(parts, session, query, statement, planned);
     }
     let mut endpoints = Vec::new();
+    let mut room = parts.ticket_footers / statement.together.max(1);
     for (fragment, share) in fragments.iter().zip(shares) {
-        match sign(parts, query, &planned, fragment, &servers, share) {
+        let tasks = with_footers(fragment, &mut room);
+        match sign(parts, query, &planned, (fragment, tasks), &servers, share) {
             Ok(signed) => endpoints.extend(signed),
             // What cannot travel or is too large for a ticket is run by the planner.
             Err(Refused::Unfit) => {
@@ -157,7 +159,7 @@ fn sign(
     parts: &Parts,
     query: &Query,
     planned: &Planned,
-    fragment: &Fragment,
+    (fragment, tasks): (&Fragment, Vec<ScanTask>),
     servers: &[Server],
     share: usize,
 ) -> Result<Vec<Endpoint>, Refused> {
@@ -165,7 +167,6 @@ fn sign(
         tracing::debug!(query_id = %query.id, %error, "fragment stays in the planner");
         Refused::Unfit
     })?;
-    let tasks = tasks(fragment);
     let paths: Vec<&str> = tasks.iter().map(|task| task.file.path.as_str()).collect();
     let names: Vec<&str> = servers
         .iter()
@@ -179,11 +180,7 @@ fn sign(
             .filter_map(|position| tasks.get(*position).cloned());
         let mut work = scan_work(fragment, &encoded, members.collect(), &planned.snapshots)?;
         work.output_schema = wire::schema::encode_schema(&planned.schema).into();
-        let payload = parts.signer.payload(query, Work::Scan(work));
-        let ticket = match parts.signer.sign(&payload) {
-            Err(TicketError::TooLarge { .. }) => return Err(Refused::Unfit),
-            signed => signed.map_err(PlannerError::from)?,
-        };
+        let ticket = sign_scan(parts, query, work)?;
         let placement = preferred(&group, &placed);
         Ok(Endpoint {
             ticket,
@@ -191,6 +188,33 @@ fn sign(
         })
     });
     endpoints.collect()
+}
+
+/// A ticket for a scan: without footers when it is too large with them.
+fn sign_scan(parts: &Parts, query: &Query, work: ScanWork) -> Result<Bytes, Refused> {
+    let mut payload = parts.signer.payload(query, Work::Scan(work));
+    let mut signed = parts.signer.sign(&payload);
+    if let (Err(TicketError::TooLarge { .. }), Work::Scan(work)) = (&signed, &mut payload.work) {
+        work.tasks.iter_mut().for_each(|task| task.footer.clear());
+        signed = parts.signer.sign(&payload);
+    }
+    match signed {
+        Err(TicketError::TooLarge { .. }) => Err(Refused::Unfit),
+        signed => Ok(signed.map_err(PlannerError::from)?),
+    }
+}
+
+/// The files of a fragment, with their footers as long as there is room in the answer.
+fn with_footers(fragment: &Fragment, room: &mut usize) -> Vec<ScanTask> {
+    let mut tasks = tasks(fragment);
+    for task in &mut tasks {
+        let bytes = task.footer.iter().map(FooterColumn::size).sum();
+        match room.checked_sub(bytes) {
+            Some(left) => *room = left,
+            None => task.footer.clear(),
+        }
+    }
+    tasks
 }
 
 fn tasks(fragment: &Fragment) -> Vec<ScanTask> {

@@ -70,6 +70,8 @@ pub struct Statement {
     pub sql: String,
     /// One row, a column for each parameter in order.
     pub parameters: Option<RecordBatch>,
+    /// How many statements are answered together; they share what an answer has room for.
+    pub together: usize,
 }
 
 /// What is known of a statement before it has values.

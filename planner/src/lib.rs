@@ -38,7 +38,7 @@ mod proxy;
 mod remote;
 mod servers;
 
-pub use config::{EndpointMode, PlannerConfig};
+pub use config::{EndpointMode, PlannerConfig, TICKET_FOOTERS};
 pub use engine::{Endpoint, Engine, Prepared, QueryPlan, Statement};
 pub use error::PlannerError;
 pub use serve::{PlannerServeError, serve};

@@ -64,7 +64,9 @@ async fn endpoints_of(
         Parsed::Query(parsed) => parsed,
         Parsed::Explain(explain) => {
             // Planned for its errors; the coordinator plans it again when it is fetched.
-            query.explain(explain.verbose);
+            if explain.verbose {
+                query.want_every_reason();
+            }
             let ready = physical(parts, session, query, &explain.query, statement, &[]).await?;
             let planned = Planned::new(explain::schema(), ready.snapshots);
             return endpoints::coordinator(parts, session, query, statement, planned);

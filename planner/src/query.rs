@@ -23,7 +23,7 @@ pub(crate) struct Query {
     pub(crate) started_unix_ms: i64,
     begun: Instant,
     plan_ms: OnceLock<u64>,
-    explained: AtomicBool,
+    forecast: AtomicBool,
     every_reason: AtomicBool,
     found: Mutex<Found>,
 }
@@ -76,7 +76,7 @@ impl Query {
             started_unix_ms: Utc::now().timestamp_millis(),
             begun: Instant::now(),
             plan_ms: OnceLock::new(),
-            explained: AtomicBool::new(false),
+            forecast: AtomicBool::new(false),
             every_reason: AtomicBool::new(false),
             found: Mutex::default(),
         }
@@ -94,16 +94,19 @@ impl Query {
         self.plan_ms.get().copied().unwrap_or_default()
     }
 
-    /// Says that the query is explained; when verbosely, with the reason of every skipped unit, however
-    /// many there are.
-    pub(crate) fn explain(&self, verbose: bool) {
-        self.explained.store(true, Ordering::Relaxed);
-        self.every_reason.store(verbose, Ordering::Relaxed);
+    /// Asks for the reason of every skipped unit, however many there are.
+    pub(crate) fn want_every_reason(&self) {
+        self.every_reason.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it is explained.
-    pub(crate) fn is_explained(&self) -> bool {
-        self.explained.load(Ordering::Relaxed)
+    /// Asks what its scans will take.
+    pub(crate) fn want_forecast(&self) {
+        self.forecast.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether somebody wants to know what its scans will take.
+    pub(crate) fn wants_forecast(&self) -> bool {
+        self.forecast.load(Ordering::Relaxed)
     }
 
     /// Whether the reason of every skipped unit is wanted.
@@ -234,7 +237,7 @@ mod tests {
             assert_eq!((requests, found.cut()), (FILES_KEPT as u64 + 11, 1));
         });
         let query = Query::new("", "");
-        query.explain(true);
+        query.want_every_reason();
         query.reported(report(FILES_KEPT + 1));
         assert_eq!(
             query.look(|found| found.scans[0].report.tasks.len()),

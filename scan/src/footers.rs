@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use model::{LearnedFooter, ScanTask};
-use store::footer::{FooterHint, first_range, read_footer};
-use store::footer_columns::{has_indexes, join, kept};
+use store::footer::{Footer, FooterHint, first_range, read_footer};
+use store::footer_columns::{is_too_large, join, knows_pages, split};
 use store::{Fetched, Ledger};
 use tokio::sync::OnceCell;
 
@@ -29,6 +29,22 @@ pub(crate) struct Opened {
     pub(crate) learned: Option<LearnedFooter>,
 }
 
+/// What the catalog would like to know of a footer that was read: all of it or, when there is too much,
+/// that. Without the page indexes it waits for a scan that has use for these.
+fn learn(task: &ScanTask, footer: &Footer) -> Option<LearnedFooter> {
+    let version = task.file.version.as_ref().filter(|_| task.footer_wanted)?;
+    let columns = split(footer).unwrap_or_default();
+    if columns.is_empty() && !is_too_large(footer) {
+        return None;
+    }
+    Some(LearnedFooter {
+        path: task.file.path.clone(),
+        size: task.file.size,
+        version: version.clone(),
+        columns,
+    })
+}
+
 impl Opened {
     fn kept(file: Arc<OpenedFile>) -> Self {
         Self {
@@ -41,17 +57,24 @@ impl Opened {
         }
     }
 
-    /// A file whose footer came with its task.
-    pub(crate) fn given(path: &str, task: &ScanTask) -> Result<Self, ScanError> {
+    /// A file whose footer came with its task. `None` when page indexes are missing from it: they would be
+    /// read for every scan, while those that a file's own footer leads to are kept.
+    ///
+    /// # Errors
+    /// When what came is no footer.
+    pub(crate) fn given(path: &str, task: &ScanTask) -> Result<Option<Self>, ScanError> {
         let footer = join(path, &task.file, &task.footer)?;
-        Ok(Self {
+        if !knows_pages(&footer) {
+            return Ok(None);
+        }
+        Ok(Some(Self {
             file: Arc::new(OpenedFile::given(path, &footer)),
             was_kept: false,
             tail: Fetched::default(),
             read_bytes: 0,
             was_given: true,
             learned: None,
-        })
+        }))
     }
 
     /// What came of the columns with the footer: all of a small file, and of others what lay in the tail.
@@ -135,8 +158,9 @@ impl Footers {
         let whole = hint.columns && first.start == 0;
         if !whole && !task.footer.is_empty() {
             match Opened::given(ledger.url(), task) {
-                Ok(given) => return Ok(given),
+                Ok(Some(given)) => return Ok(given),
                 // It was only to spare a request.
+                Ok(None) => {}
                 Err(error) => tracing::warn!(path = ledger.url(), %error, "footer of a ticket"),
             }
         }
@@ -144,15 +168,7 @@ impl Footers {
         let load = async {
             let footer = read_footer(ledger, Some(file.size), hint).await?;
             let opened = OpenedFile::new(ledger.url(), &footer);
-            // A scan that has use for page indexes will come.
-            let is_wanted = task.footer_wanted && has_indexes(&footer);
-            let version = file.version.as_ref().filter(|_| is_wanted);
-            learned = version.map(|version| LearnedFooter {
-                path: file.path.clone(),
-                size: file.size,
-                version: version.clone(),
-                columns: kept(&footer),
-            });
+            learned = learn(task, &footer);
             (tail, read_bytes) = (footer.tail, footer.footer_length);
             Ok(opened)
         };

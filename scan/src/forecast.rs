@@ -122,7 +122,7 @@ async fn by_footer(scan: &Scan, task: &ScanTask, profile: &StoreProfile) -> Opti
     }
     let location = scan.scanner.stores.resolve(&task.file.path).ok()?;
     let mut log = TaskLog::begin(&scan.recorder, Arc::new(Ledger::new(location)));
-    let opened = Opened::given(log.ledger().url(), task).ok()?;
+    let opened = Opened::given(log.ledger().url(), task).ok()??;
     let file = TaskFile::new(scan, task, opened).ok()?;
     let candidates = file.row_groups(scan.budget.left(), &mut log);
     let indexes = file.indexes(&candidates, &mut log).await.ok()?;

@@ -3,15 +3,15 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use model::{LearnedFooter, TaskReport};
+use model::{FooterColumn, LearnedFooter, TaskReport};
 use tokio::sync::Notify;
 
 /// Skips of all tasks together that are kept one by one; beyond, they are only counted. Reports travel
 /// with the last message of a stream and must stay well below the size of one.
 const MOST_SKIPS: usize = 5_000;
 
-/// Footers that the catalog is told of by one ticket at most; each is of some megabytes at most.
-const MOST_LEARNED: usize = 8;
+/// Bytes of the footers that the catalog is told of by one ticket at most.
+const MOST_LEARNED: usize = 4 * 1024 * 1024;
 
 /// The reports of the tasks of one ticket or query. Clones share them.
 #[derive(Clone, Debug, Default)]
@@ -90,7 +90,12 @@ impl Place {
     pub(crate) fn learned(&self, footer: LearnedFooter) {
         let learned = &self.recorder.learned;
         let mut learned = learned.lock().unwrap_or_else(PoisonError::into_inner);
-        if learned.len() < MOST_LEARNED {
+        let columns = learned
+            .iter()
+            .chain([&footer])
+            .flat_map(|footer| &footer.columns);
+        let bytes: usize = columns.map(FooterColumn::size).sum();
+        if bytes <= MOST_LEARNED {
             learned.push(footer);
         }
     }

@@ -14,7 +14,11 @@ impl Fetched {
     /// The pieces that a read gave for its ranges.
     pub fn new(ranges: &[Range<u64>], bytes: Vec<Bytes>) -> Self {
         let starts = ranges.iter().map(|range| range.start);
-        let mut pieces: Vec<(u64, Bytes)> = starts.zip(bytes).collect();
+        Self::of(starts.zip(bytes).collect())
+    }
+
+    /// These pieces, each with its offset.
+    pub fn of(mut pieces: Vec<(u64, Bytes)>) -> Self {
         pieces.sort_by_key(|(start, _)| *start);
         Self { pieces }
     }
@@ -28,10 +32,7 @@ impl Fetched {
     /// All pieces of both.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
-        let mut pieces = self.pieces.clone();
-        pieces.extend(other.pieces.iter().cloned());
-        pieces.sort_by_key(|(start, _)| *start);
-        Self { pieces }
+        Self::of([self.pieces.as_slice(), &other.pieces].concat())
     }
 
     /// Whether there is something from before an offset.

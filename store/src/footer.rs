@@ -130,7 +130,7 @@ pub async fn read_footer(
     Footer::decoded(path, size, footer_length, bytes.unwrap_or_default(), tail)
 }
 
-/// Reads a file's footer with its page indexes, when these are of at most so many bytes.
+/// Reads a file's footer with its page indexes, when both together are of at most so many bytes.
 ///
 /// # Errors
 /// When the file cannot be read or is not a sound Parquet file.
@@ -141,7 +141,8 @@ pub async fn read_footer_and_indexes(
     most_bytes: u64,
 ) -> Result<Footer, StoreError> {
     let mut footer = read_footer(ledger, size, hint).await?;
-    let wanted = footer.page_index.filter(|span| span.length <= most_bytes);
+    let room = most_bytes.saturating_sub(footer.footer_length);
+    let wanted = footer.page_index.filter(|span| span.length <= room);
     let range = wanted.map(|span| span.start..span.start.saturating_add(span.length));
     if let Some(range) = range.filter(|range| range.end <= footer.size)
         && footer.tail.get(&range).is_none()

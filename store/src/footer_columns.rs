@@ -5,19 +5,22 @@
 //! the footer or was given its columns. What a footer says beside them, such as metadata of writers, is
 //! left out, except where it changes what a column's values are.
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_schema::{FieldRef, Schema};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use bytes::Bytes;
 use model::{DataFile, FilePiece, FooterColumn};
 use parquet::arrow::{ARROW_SCHEMA_META_KEY, encode_arrow_schema};
-use parquet::file::metadata::ColumnChunkMetaData;
+use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 
 use crate::error::StoreError;
 use crate::fetched::Fetched;
 use crate::footer::Footer;
+use crate::guard::guarded;
 use crate::infer::telling_hints;
 use crate::page_index::{column_index, offset_index};
 use crate::thrift::Flaw;
@@ -43,94 +46,69 @@ const CHUNKS: i16 = 1;
 const GROUP_BYTES: i16 = 2;
 const GROUP_ROWS: i16 = 3;
 
-/// Takes a footer apart, together with the page indexes that were read with it. `None` for a footer that
-/// could be understood otherwise by column: of two columns with one name, or where only some columns
-/// have ids.
+/// Bytes of a file's footer and page indexes that are worth keeping at most.
+pub const MOST_KEPT: u64 = 4 * 1024 * 1024;
+
+/// Takes a footer apart, together with the page indexes, which must have been read with it. `None` for a
+/// footer that is too large to be kept, or that could be understood otherwise by column: of two columns
+/// with one name, or where only some columns have ids.
 pub fn split(footer: &Footer) -> Option<Vec<FooterColumn>> {
+    if is_too_large(footer) {
+        return None;
+    }
     let end = footer.size.checked_sub(8)?;
     let start = footer.size.checked_sub(footer.footer_length)?;
     let bytes = footer.tail.get(&(start..end))?;
-    let hints = telling_hints(&footer.metadata);
+    let hints = guarded("", || telling_hints(&footer.metadata)).ok()?;
     let whole = Parts::of(&bytes).ok()?;
     let roots = whole.roots().ok()?;
-    let leaves = roots.last().map_or(0, |root| root.leaves.end);
+    let leaves = footer.metadata.file_metadata().schema_descr();
+    if !whole.is_sound(&roots, leaves.num_columns()) {
+        return None;
+    }
     let hints = match &hints {
         None => None,
         Some(schema) if schema.fields().len() == roots.len() => Some(schema.fields()),
         Some(_) => return None,
     };
-    let sound = !roots.is_empty()
-        && leaves == footer.metadata.file_metadata().schema_descr().num_columns()
-        && whole
-            .groups
-            .iter()
-            .all(|group| group.chunks.len() == leaves)
-        && (whole.orders.is_empty() || whole.orders.len() == leaves)
-        && roots
-            .iter()
-            .all(|root| root.id.is_some() == roots[0].id.is_some())
-        && roots.iter().enumerate().all(|(position, root)| {
-            roots
-                .iter()
-                .take(position)
-                .all(|other| other.name != root.name)
-        });
-    if !sound {
-        return None;
-    }
     let column = |(position, root): (usize, &Root<'_>)| {
         let hint = hints.and_then(|fields| fields.get(position));
-        let part = whole.columns(&[root], hint.map(std::slice::from_ref));
-        let chunks = || {
-            let groups = footer.metadata.row_groups().iter();
-            groups.flat_map(|group| group.columns().get(root.leaves.clone()).unwrap_or_default())
-        };
-        let pieces = |located: fn(&ColumnChunkMetaData) -> Option<Range<u64>>| {
-            let piece = |range: Range<u64>| {
-                let bytes = footer.tail.get(&range)?.to_vec();
-                let start = range.start;
-                Some(FilePiece { start, bytes })
-            };
-            chunks().filter_map(located).filter_map(piece).collect()
-        };
-        FooterColumn {
+        Some(FooterColumn {
             name: root.name.to_owned(),
             field_id: root.id,
-            footer: part,
-            column_indexes: pieces(column_index),
-            offset_indexes: pieces(offset_index),
-        }
+            footer: whole.columns(&[root], hint.map(std::slice::from_ref)),
+            column_indexes: pieces(footer, root, column_index)?,
+            offset_indexes: pieces(footer, root, offset_index)?,
+        })
     };
-    Some(roots.iter().enumerate().map(column).collect())
+    roots.iter().enumerate().map(column).collect()
 }
 
-/// Bytes of a file's footer and page indexes that are worth keeping at most.
-pub const MOST_KEPT: u64 = 4 * 1024 * 1024;
-
-/// What is worth keeping of a footer: its columns, without page indexes when these are too large, and
-/// nothing when all is.
-pub fn kept(footer: &Footer) -> Vec<FooterColumn> {
-    let size =
-        |columns: &[FooterColumn]| columns.iter().map(FooterColumn::size).sum::<usize>() as u64;
-    let mut columns = split(footer).unwrap_or_default();
-    if size(&columns) > MOST_KEPT {
-        for column in &mut columns {
-            column.column_indexes.clear();
-            column.offset_indexes.clear();
-        }
-    }
-    if size(&columns) > MOST_KEPT {
-        columns.clear();
-    }
-    columns
+/// Whether a footer is too large to be kept, with its page indexes.
+pub fn is_too_large(footer: &Footer) -> bool {
+    let indexes = footer.page_index.map_or(0, |span| span.length);
+    footer.footer_length.saturating_add(indexes) > MOST_KEPT
 }
 
-/// Whether the page indexes were read with a footer, as far as they are worth keeping.
-pub fn has_indexes(footer: &Footer) -> bool {
-    footer.page_index.is_none_or(|span| {
-        let range = span.start..span.start.saturating_add(span.length);
-        span.length > MOST_KEPT || footer.tail.get(&range).is_some()
-    })
+/// The indexes of a column's chunks, or `None` when one was not read.
+fn pieces(
+    footer: &Footer,
+    root: &Root<'_>,
+    located: fn(&ColumnChunkMetaData) -> Option<Range<u64>>,
+) -> Option<Vec<FilePiece>> {
+    let groups = footer.metadata.row_groups().iter();
+    let chunks =
+        groups.flat_map(|group| group.columns().get(root.leaves.clone()).unwrap_or_default());
+    // Where there is none, it has no bytes; one that lies elsewhere is none either.
+    let ranges = chunks
+        .filter_map(located)
+        .filter(|range| !range.is_empty() && range.end <= footer.size);
+    let piece = |range: Range<u64>| {
+        let bytes = footer.tail.get(&range)?.to_vec();
+        let start = range.start;
+        Some(FilePiece { start, bytes })
+    };
+    ranges.map(piece).collect()
 }
 
 /// The footer of a file, with the page indexes, as far as these columns of it tell.
@@ -138,15 +116,14 @@ pub fn has_indexes(footer: &Footer) -> bool {
 /// # Errors
 /// When they do not fit together.
 pub fn join(path: &str, file: &DataFile, columns: &[FooterColumn]) -> Result<Footer, StoreError> {
-    let flawed =
-        |flaw: Flaw| StoreError::corrupt(path, format!("its known footer is broken: {flaw}"));
-    let bytes = joined(columns).map_err(flawed)?;
-    let mut tail = Fetched::default();
-    for column in columns {
-        for piece in column.column_indexes.iter().chain(&column.offset_indexes) {
-            tail.push(piece.start, piece.bytes.clone().into());
-        }
-    }
+    let bytes = guarded(path, || {
+        joined(columns).map_err(|flaw| format!("its known footer is broken: {flaw}"))
+    })?;
+    let pieces = columns
+        .iter()
+        .flat_map(|column| column.column_indexes.iter().chain(&column.offset_indexes));
+    let pieces = pieces.map(|piece| (piece.start, Bytes::from(piece.bytes.clone())));
+    let tail = Fetched::of(pieces.collect());
     Footer::decoded(
         path,
         file.size,
@@ -154,6 +131,16 @@ pub fn join(path: &str, file: &DataFile, columns: &[FooterColumn]) -> Result<Foo
         &bytes,
         tail,
     )
+}
+
+/// Whether it is known where the pages of all chunks lie that have an offset index.
+pub fn knows_pages(footer: &Footer) -> bool {
+    let groups = footer.metadata.row_groups().iter();
+    let mut ranges = groups
+        .flat_map(RowGroupMetaData::columns)
+        .filter_map(offset_index)
+        .filter(|range| !range.is_empty() && range.end <= footer.size);
+    ranges.all(|range| footer.tail.get(&range).is_some())
 }
 
 fn joined(columns: &[FooterColumn]) -> Result<Vec<u8>, Flaw> {
@@ -245,7 +232,7 @@ impl<'a> Parts<'a> {
             let mut open: i64 = 1;
             while open > 0 {
                 let next = Node::of(self.nodes.get(node).ok_or(Flaw::Schema)?)?;
-                open += next.children - 1;
+                open = next.children.checked_add(open - 1).ok_or(Flaw::Schema)?;
                 leaf += usize::from(next.is_leaf);
                 node += 1;
             }
@@ -257,6 +244,18 @@ impl<'a> Parts<'a> {
             });
         }
         Ok(roots)
+    }
+
+    /// Whether there are columns, each of a name of its own, and all or none with ids, and everything is said
+    /// of each of the leaves.
+    fn is_sound(&self, roots: &[Root<'_>], leaves: usize) -> bool {
+        let names: HashSet<&str> = roots.iter().map(|root| root.name).collect();
+        let with_ids = roots.iter().filter(|root| root.id.is_some()).count();
+        roots.last().is_some_and(|root| root.leaves.end == leaves)
+            && self.groups.iter().all(|group| group.chunks.len() == leaves)
+            && (self.orders.is_empty() || self.orders.len() == leaves)
+            && (with_ids == 0 || with_ids == roots.len())
+            && names.len() == roots.len()
     }
 
     /// The Arrow fields that are given along, when they are.

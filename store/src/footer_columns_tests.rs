@@ -101,3 +101,55 @@ async fn columns_by_themselves_are_those_of_the_footer() {
     }
     assert!(files > 20, "{files}");
 }
+
+/// The footer of a file with this schema and one row group of no rows.
+async fn of_schema(message: &str) -> Footer {
+    let schema = Arc::new(parquet::schema::parser::parse_message_type(message).unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.parquet");
+    let file = std::fs::File::create(&path).unwrap();
+    let writer = parquet::file::writer::SerializedFileWriter::new(file, schema, Arc::default());
+    writer.unwrap().close().unwrap();
+    opened(&path).await.1
+}
+
+#[tokio::test]
+async fn footers_that_could_be_understood_otherwise_stay_whole() {
+    for (message, is_split) in [
+        ("message m { optional int64 a; optional int64 b; }", true),
+        (
+            "message m { optional int64 a = 1; optional int64 b = 2; }",
+            true,
+        ),
+        (
+            "message m { optional int64 a = 1; optional int64 b; }",
+            false,
+        ),
+        ("message m { optional int64 a; optional int32 a; }", false),
+    ] {
+        let footer = of_schema(message).await;
+        assert_eq!(split(&footer).is_some(), is_split, "{message}");
+        let large = Footer {
+            footer_length: MOST_KEPT + 1,
+            ..footer
+        };
+        assert!(split(&large).is_none() && is_too_large(&large));
+    }
+}
+
+#[tokio::test]
+async fn a_footer_without_its_page_indexes_is_not_taken_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let written = fixtures::orders_paged(folder.path(), 20_000).unwrap();
+    let (file, whole) = opened(written.paths().next().unwrap()).await;
+    let mut parts = split(&whole).unwrap();
+    assert!(knows_pages(&join("f", &file, &parts).unwrap()));
+    for part in &mut parts {
+        part.offset_indexes.clear();
+    }
+    assert!(!knows_pages(&join("f", &file, &parts).unwrap()));
+    let start = whole.size - whole.footer_length;
+    let alone = whole.tail.get(&(start..whole.size)).unwrap();
+    let tail = Fetched::of(vec![(start, alone)]);
+    assert!(split(&Footer { tail, ..whole }).is_none());
+}

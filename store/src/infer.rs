@@ -58,22 +58,34 @@ pub fn arrow_schema(path: &str, metadata: &ParquetMetaData) -> Result<SchemaRef,
 
 /// The Arrow schema that a writer left beside the Parquet schema, where it says more of the values than
 /// that does.
-pub(crate) fn telling_hints(metadata: &ParquetMetaData) -> Option<SchemaRef> {
+///
+/// # Errors
+/// When it says more and cannot be read by itself.
+pub(crate) fn telling_hints(metadata: &ParquetMetaData) -> Result<Option<SchemaRef>, String> {
     let file = metadata.file_metadata();
-    let hints = file.key_value_metadata()?;
-    let hint = hints
-        .iter()
-        .find(|pair| pair.key == ARROW_SCHEMA_META_KEY)?;
-    let convert = |hints| {
-        let schema = guarded("", || parquet_to_arrow_schema(file.schema_descr(), hints));
-        schema.ok().map(|schema| plain_fields(schema.fields()))
+    let Some(hints) = file.key_value_metadata() else {
+        return Ok(None);
     };
-    let told = convert(Some(hints))?;
-    if convert(None).is_some_and(|plain| plain == told) {
-        return None;
+    // Of several the last counts, as for the Parquet crate.
+    let mut arrow = hints
+        .iter()
+        .filter(|pair| pair.key == ARROW_SCHEMA_META_KEY);
+    let Some(hint) = arrow.next_back().and_then(|pair| pair.value.as_ref()) else {
+        return Ok(None);
+    };
+    let convert = |hints| {
+        let schema = parquet_to_arrow_schema(file.schema_descr(), hints).ok();
+        schema.map(|schema| plain_fields(schema.fields()))
+    };
+    let told = convert(Some(hints));
+    if told.is_none() || told == convert(None) {
+        return Ok(None);
     }
-    let message = BASE64_STANDARD.decode(hint.value.as_ref()?).ok()?;
-    wire::schema::decode_schema(&message).ok()
+    let message = BASE64_STANDARD
+        .decode(hint)
+        .map_err(|error| error.to_string())?;
+    let schema = wire::schema::decode_schema(&message).map_err(|error| error.to_string())?;
+    Ok(Some(schema))
 }
 
 fn is_int96(column: &Type) -> bool {

@@ -241,8 +241,20 @@ async fn remove_file(
     .bind(sequence)
     .bind(table.0)
     .bind(path);
-    let removed = removed.execute(write).await;
-    removed.map(|_| ()).map_err(CatalogError::database(COMMIT))
+    let removed = removed.execute(&mut *write).await;
+    removed.map_err(CatalogError::database(COMMIT))?;
+    // Older snapshots can do without.
+    let footer = sqlx::query(
+        "DELETE FROM footers WHERE file_id IN (
+            SELECT file_id FROM files WHERE table_id = ? AND path = ? AND removed_sequence = ?)",
+    )
+    .bind(table.0)
+    .bind(path)
+    .bind(sequence);
+    let forgotten = footer.execute(write).await;
+    forgotten
+        .map(|_| ())
+        .map_err(CatalogError::database(COMMIT))
 }
 
 async fn schema_id(

@@ -19,7 +19,7 @@ use sqlx::{SqlSafeStr, SqliteConnection};
 
 pub(crate) use commit::new_snapshot_id;
 pub(crate) use expire::keep_expiring;
-pub(crate) use footers::learn_footer;
+pub(crate) use footers::{ColumnsWanted, KnownFooter};
 pub(crate) use read::{FileId, FileRow, SnapshotFiles, get};
 
 use crate::error::CatalogError;

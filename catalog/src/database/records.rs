@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
-use model::{ColumnBounds, ColumnMapping, FieldId, FooterColumn, TableSchema};
+use model::{ColumnBounds, ColumnMapping, FieldId, FilePiece, TableSchema};
 use prost::Message;
 use wire::convert::{decode_bounds, encode_bounds};
 use wire::proto;
@@ -32,21 +32,21 @@ struct PartitionsRecord {
 }
 
 #[derive(Clone, PartialEq, Message)]
-struct FooterRecord {
+struct PiecesRecord {
     #[prost(message, repeated, tag = "1")]
-    columns: Vec<proto::FooterColumn>,
+    pieces: Vec<proto::FilePiece>,
 }
 
-/// Encodes the footer of a file.
-pub(super) fn encode_footer(columns: &[FooterColumn]) -> Vec<u8> {
-    let columns = columns.iter().map(Into::into).collect();
-    FooterRecord { columns }.encode_to_vec()
+/// Encodes pieces of a file.
+pub(super) fn encode_pieces(pieces: &[FilePiece]) -> Vec<u8> {
+    let pieces = pieces.iter().map(Into::into).collect();
+    PiecesRecord { pieces }.encode_to_vec()
 }
 
-/// Decodes the footer of a file.
-pub(super) fn decode_footer(bytes: &[u8]) -> Result<Vec<FooterColumn>, CatalogError> {
-    let record = FooterRecord::decode(bytes).map_err(CatalogError::stored("footer"))?;
-    Ok(record.columns.into_iter().map(Into::into).collect())
+/// Decodes pieces of a file.
+pub(super) fn decode_pieces(bytes: &[u8]) -> Result<Vec<FilePiece>, CatalogError> {
+    let record = PiecesRecord::decode(bytes).map_err(CatalogError::stored("page indexes"))?;
+    Ok(record.pieces.into_iter().map(Into::into).collect())
 }
 
 /// Encodes the bounds of a file.

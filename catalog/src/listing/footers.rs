@@ -1,11 +1,12 @@
 //! Reading footers: each once, many at a time, and only what they say of the file is kept.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::{StreamExt, TryStreamExt, stream};
 use model::{ColumnMapping, DataFile, FooterColumn, TableSchema};
-use store::footer::{FooterHint, read_footer, read_footer_and_indexes};
-use store::footer_columns::{MOST_KEPT, kept};
+use store::footer::{Footer, FooterHint, read_footer, read_footer_and_indexes};
+use store::footer_columns::{MOST_KEPT, is_too_large, split};
 use store::{Ledger, arrow_schema, file_bounds, hive, match_columns};
 
 use super::Report;
@@ -30,18 +31,13 @@ pub(super) async fn read(
 ) -> Result<Vec<FileFacts>, CatalogError> {
     let fresh = files.len();
     report(progress(kept, fresh, 0));
+    let room = Arc::new(AtomicUsize::new(MOST_OF_ALL));
     let mut reads = stream::iter(files)
-        .map(|file| Reading(tokio::spawn(read_one(file))))
+        .map(|file| Reading(tokio::spawn(read_one(file, Arc::clone(&room)))))
         .map(Reading::finished)
         .buffered(PARALLEL);
     let mut facts: Vec<FileFacts> = Vec::with_capacity(fresh);
-    let mut room = MOST_OF_ALL;
     while let Some(mut next) = reads.try_next().await? {
-        // What finds no room is read by whoever scans the file.
-        match room.checked_sub(next.footer.as_deref().map_or(0, size)) {
-            Some(left) => room = left,
-            None => next.footer = None,
-        }
         // Most files share one schema; one copy of it is enough.
         if let Some(same) = facts.last().filter(|last| last.schema == next.schema) {
             next.schema = Arc::clone(&same.schema);
@@ -70,10 +66,11 @@ impl Drop for Reading {
     }
 }
 
-async fn read_one(file: Listed) -> Result<FileFacts, CatalogError> {
+/// Reads a footer and, while there is room for more to be kept, the page indexes with it.
+async fn read_one(file: Listed, room: Arc<AtomicUsize>) -> Result<FileFacts, CatalogError> {
     let ledger = Ledger::new(file.location).expecting(Some(file.version.clone()));
     let hint = FooterHint::default();
-    let is_kept = worth_keeping(ledger.url(), file.size);
+    let is_kept = worth_keeping(ledger.url(), file.size) && room.load(Ordering::Relaxed) > 0;
     let footer = if is_kept {
         read_footer_and_indexes(&ledger, Some(file.size), hint, MOST_KEPT).await?
     } else {
@@ -94,11 +91,20 @@ async fn read_one(file: Listed) -> Result<FileFacts, CatalogError> {
         },
         partitions: hive::partition_values(&file.relative),
         bounds: file_bounds(metadata, &columns),
-        footer: is_kept.then(|| kept(&footer)),
+        footer: is_kept.then(|| kept(&footer, &room)).flatten(),
         schema,
     })
 }
 
-fn size(columns: &[FooterColumn]) -> usize {
-    columns.iter().map(FooterColumn::size).sum()
+/// The columns of a footer, none of one that is too large to be kept; nothing when there is no room, or when
+/// the page indexes were not read: whoever scans the file tells.
+fn kept(footer: &Footer, room: &AtomicUsize) -> Option<Vec<FooterColumn>> {
+    if is_too_large(footer) {
+        return Some(Vec::new());
+    }
+    let columns = split(footer)?;
+    let size = columns.iter().map(FooterColumn::size).sum();
+    let take = |left: usize| left.checked_sub(size).or(Some(0));
+    let left = room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
+    left.is_ok_and(|left| left >= size).then_some(columns)
 }

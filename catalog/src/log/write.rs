@@ -1,12 +1,12 @@
 //! Writing the query log. A query or report that comes again replaces what was known of it, unless it
 //! comes too late: planners do not wait for each other, and a query that was over is not begun again.
 
-use model::{LearnedFooter, ScanReport, Skip, TableName};
+use model::{ScanReport, Skip, TableName};
 use prost::Message;
 use sqlx::SqliteConnection;
 
 use super::{LoggedQuery, without_skips};
-use crate::database::{Database, begin_write, learn_footer, now_unix_ms, stored_count};
+use crate::database::{Database, begin_write, now_unix_ms, stored_count};
 use crate::error::CatalogError;
 
 const WRITE: &str = "write the query log";
@@ -41,12 +41,10 @@ pub(crate) async fn record_query(
     write.commit().await.map_err(CatalogError::database(WRITE))
 }
 
-/// Records what a ticket did, and the footers that it learned. A scan that was broken off does not replace
-/// one that came to its end.
+/// Records what a ticket did. A scan that was broken off does not replace one that came to its end.
 pub(crate) async fn record_report(
     database: &Database,
     report: ScanReport,
-    footers: &[LearnedFooter],
 ) -> Result<(), CatalogError> {
     let (report, skips) = without_skips(report);
     let json = serde_json::to_vec(&report).map_err(CatalogError::stored("scan report"))?;
@@ -71,9 +69,6 @@ pub(crate) async fn record_report(
     if written.rows_affected() > 0 {
         let skips = skips.iter().map(|skip| (&report.table, skip));
         replace_skips(&mut write, &report.query_id.0, &report.ticket_id.0, skips).await?;
-    }
-    for footer in footers {
-        learn_footer(&mut write, &report.table, footer).await?;
     }
     write.commit().await.map_err(CatalogError::database(WRITE))
 }

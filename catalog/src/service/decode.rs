@@ -44,7 +44,6 @@ fn footers(wanted: proto::FootersWanted) -> FootersWanted {
     FootersWanted {
         read: fields(wanted.read_field_ids),
         judged: fields(wanted.judged_field_ids),
-        pages: wanted.pages,
         most_bytes: usize::try_from(wanted.most_bytes).unwrap_or(usize::MAX),
     }
 }

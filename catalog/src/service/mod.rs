@@ -181,9 +181,11 @@ impl catalog_server::Catalog for CatalogService {
     ) -> Answer<proto::RecordReportResponse> {
         let request = request.into_inner();
         let report = decode::report(&request.report_json).map_err(failed)?;
-        let footers: Vec<_> = request.footers.into_iter().map(Into::into).collect();
-        let recorded = log::record_report(self.catalog.database(), report, &footers).await;
+        let table = report.table.clone();
+        let recorded = log::record_report(self.catalog.database(), report).await;
         recorded.map_err(failed)?;
+        let footers = request.footers.into_iter().map(Into::into).collect();
+        self.catalog.learn(&table, footers).await;
         Ok(Response::new(proto::RecordReportResponse {}))
     }
 

@@ -2,6 +2,7 @@
 
 mod adopting;
 mod bad_input;
+mod footers;
 mod listing;
 mod planning;
 mod query_log;

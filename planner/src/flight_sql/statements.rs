@@ -144,14 +144,15 @@ async fn finish<T: Send + 'static>(
 }
 
 fn bound(handle: &Handle) -> Vec<Statement> {
-    let statement = |parameters| Statement {
+    let statement = |parameters, together| Statement {
         sql: handle.sql.clone(),
         parameters,
+        together,
     };
     match &handle.parameters {
-        None => vec![statement(None)],
+        None => vec![statement(None, 1)],
         Some(rows) => parameters::rows(rows)
-            .map(|row| statement(Some(row)))
+            .map(|row| statement(Some(row), rows.num_rows()))
             .collect(),
     }
 }

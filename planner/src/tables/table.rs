@@ -122,7 +122,7 @@ impl TableProvider for CatalogTable {
         let files = files::enough(files, spec.filter.is_some(), spec.limit);
         let tasks: Vec<ScanTask> = files.into_iter().map(|file| file.task).collect();
         let partitions = partitions(&tasks, self.parts.max_endpoints);
-        if self.query.is_explained() {
+        if self.query.wants_forecast() {
             let forecast = scan::forecast(&spec, &partitions).await;
             plan.forecast =
                 Some(forecast.map_err(|error| DataFusionError::External(Box::new(error)))?);
@@ -141,7 +141,6 @@ fn footers(spec: &ScanSpec, most_bytes: usize) -> proto::FootersWanted {
     proto::FootersWanted {
         read_field_ids: spec.schema.ids().iter().map(|field| field.0).collect(),
         judged_field_ids: judged.into_iter().map(|field| field.0).collect(),
-        pages: spec.predicate.can_prune() || spec.limit.is_some(),
         most_bytes: most_bytes as u64,
     }
 }

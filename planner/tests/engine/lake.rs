@@ -189,6 +189,7 @@ pub(crate) fn statement(sql: &str) -> Statement {
     Statement {
         sql: sql.to_owned(),
         parameters: None,
+        together: 1,
     }
 }
 

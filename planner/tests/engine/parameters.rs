@@ -29,6 +29,7 @@ async fn run(
     let statement = Statement {
         sql: sql.to_owned(),
         parameters: Some(RecordBatch::try_from_iter(columns).unwrap()),
+        together: 1,
     };
     let plan = lake.engine.plan(&session(), statement).await?;
     lake.fetch(plan).await

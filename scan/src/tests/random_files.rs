@@ -286,7 +286,12 @@ fn changed_files_give_an_error_or_rows_and_never_a_panic_or_a_hang() {
             1 => Some(mutated(original, random)),
             _ => None,
         };
-        let scan = scan_changed(changed, known, Arc::clone(&spec));
+        let profile = match random.random_range(0..2) {
+            0 => StoreProfile::LOCAL,
+            _ => StoreProfile::BYTES,
+        };
+        let stores = Stores::from_env().with_profile(profile);
+        let scan = scan_changed(stores, changed, known, Arc::clone(&spec));
         let ended =
             runtime.block_on(async { tokio::time::timeout(Duration::from_secs(20), scan).await });
         assert!(ended.is_ok(), "a scan hangs");
@@ -296,11 +301,11 @@ fn changed_files_give_an_error_or_rows_and_never_a_panic_or_a_hang() {
 /// Reads a file as a catalog and a Flight server do: each may find it broken. The footer is that of `known`
 /// when there is one.
 async fn scan_changed(
+    stores: Stores,
     file: Vec<u8>,
     known: Option<Vec<u8>>,
     spec: Arc<ScanSpec>,
 ) -> Result<(), ScanError> {
-    let stores = Stores::from_env().with_profile(StoreProfile::BYTES);
     let size = file.len() as u64;
     let footer = match known {
         Some(known) => {

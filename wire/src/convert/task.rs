@@ -102,34 +102,39 @@ impl TryFrom<proto::ScanTask> for ScanTask {
     }
 }
 
+impl From<&FilePiece> for proto::FilePiece {
+    fn from(piece: &FilePiece) -> Self {
+        Self {
+            start: piece.start,
+            bytes: piece.bytes.clone(),
+        }
+    }
+}
+
+impl From<proto::FilePiece> for FilePiece {
+    fn from(piece: proto::FilePiece) -> Self {
+        Self {
+            start: piece.start,
+            bytes: piece.bytes,
+        }
+    }
+}
+
 impl From<&FooterColumn> for proto::FooterColumn {
     fn from(column: &FooterColumn) -> Self {
-        let pieces = |pieces: &[FilePiece]| {
-            let pieces = pieces.iter().map(|piece| proto::FilePiece {
-                start: piece.start,
-                bytes: piece.bytes.clone(),
-            });
-            pieces.collect()
-        };
         Self {
             name: column.name.clone(),
             field_id: column.field_id,
             footer: column.footer.clone(),
-            column_indexes: pieces(&column.column_indexes),
-            offset_indexes: pieces(&column.offset_indexes),
+            column_indexes: column.column_indexes.iter().map(Into::into).collect(),
+            offset_indexes: column.offset_indexes.iter().map(Into::into).collect(),
         }
     }
 }
 
 impl From<proto::FooterColumn> for FooterColumn {
     fn from(column: proto::FooterColumn) -> Self {
-        let pieces = |pieces: Vec<proto::FilePiece>| {
-            let pieces = pieces.into_iter().map(|piece| FilePiece {
-                start: piece.start,
-                bytes: piece.bytes,
-            });
-            pieces.collect()
-        };
+        let pieces = |pieces: Vec<proto::FilePiece>| pieces.into_iter().map(Into::into).collect();
         Self {
             name: column.name,
             field_id: column.field_id,

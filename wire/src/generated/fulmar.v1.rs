@@ -437,11 +437,8 @@ pub struct FootersWanted {
     /// Those of which bounds of pages are of use.
     #[prost(int32, repeated, tag = "2")]
     pub judged_field_ids: ::prost::alloc::vec::Vec<i32>,
-    /// Whether it is of use to know where pages lie.
-    #[prost(bool, tag = "3")]
-    pub pages: bool,
     /// Bytes of all of them together; further files come without.
-    #[prost(uint64, tag = "4")]
+    #[prost(uint64, tag = "3")]
     pub most_bytes: u64,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
