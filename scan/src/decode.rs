@@ -23,6 +23,7 @@ use parquet::file::reader::{ChunkReader, Length, SerializedPageReader};
 use store::{Fetched, StoreError, check_page_header, guarded};
 
 use crate::rows::RowSet;
+use crate::streamed::Pages;
 
 /// The fetched bytes of one row group, by leaf column.
 #[derive(Debug)]
@@ -35,9 +36,17 @@ pub(crate) struct RowGroupBytes {
 /// The fetched bytes of one column chunk.
 #[derive(Clone, Debug)]
 pub(crate) struct ChunkBytes {
-    ranges: Arc<Vec<(Range<u64>, Bytes)>>,
+    source: Source,
     length: u64,
     pages: Option<Vec<PageLocation>>,
+}
+
+#[derive(Clone, Debug)]
+enum Source {
+    /// All that is needed.
+    Here(Arc<Vec<(Range<u64>, Bytes)>>),
+    /// Pages that come and go as the decoder goes on.
+    Streamed(Pages),
 }
 
 impl ChunkBytes {
@@ -53,22 +62,35 @@ impl ChunkBytes {
             .map(|range| Some((range.clone(), fetched.get(range)?)));
         Some(Self {
             length: ranges.iter().map(|range| range.end - range.start).sum(),
-            ranges: Arc::new(found.collect::<Option<_>>()?),
+            source: Source::Here(Arc::new(found.collect::<Option<_>>()?)),
             pages,
         })
     }
 
+    /// The pages of a chunk of this length, as they come.
+    pub(crate) fn streamed(pages: Pages, length: u64) -> Self {
+        Self {
+            source: Source::Streamed(pages),
+            length,
+            pages: None,
+        }
+    }
+
     fn from(&self, start: u64) -> ParquetResult<Bytes> {
-        let after = self.ranges.partition_point(|(range, _)| range.end <= start);
-        let found = self
-            .ranges
-            .get(after)
-            .filter(|(range, _)| range.start <= start);
-        let (range, bytes) = found.ok_or_else(|| {
+        let found = match &self.source {
+            Source::Streamed(pages) => pages.from(start),
+            Source::Here(ranges) => {
+                let after = ranges.partition_point(|(range, _)| range.end <= start);
+                let found = ranges.get(after).filter(|(range, _)| range.start <= start);
+                found.map(|(range, bytes)| {
+                    let skipped = usize::try_from(start - range.start).unwrap_or(bytes.len());
+                    bytes.slice(skipped.min(bytes.len())..)
+                })
+            }
+        };
+        found.ok_or_else(|| {
             ParquetError::General(format!("a page at byte {start} was not expected"))
-        })?;
-        let skipped = usize::try_from(start - range.start).unwrap_or(bytes.len());
-        Ok(bytes.slice(skipped.min(bytes.len())..))
+        })
     }
 }
 

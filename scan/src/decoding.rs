@@ -18,6 +18,7 @@ use crate::read_plan::{ChunkRead, JUMPS_FROM, RowGroupRead, decodable, decodable
 use crate::rows::RowSet;
 use crate::running::{Ahead, Next, Running};
 use crate::stages::Stage;
+use crate::streamed::{Arrived, Streamed};
 
 /// Bytes that a decoded batch should not exceed by much.
 pub(crate) const BATCH_BYTES: u64 = 8 * 1024 * 1024;
@@ -35,12 +36,21 @@ pub(crate) struct Decoding {
     plan: Arc<FilePlan>,
     table: TableName,
     read: RowGroupRead,
-    fetched: Fetched,
+    bytes: RowGroupSource,
     /// The rows whose pages are here.
     rows: RowSet,
     batch_rows: usize,
     /// Stages under way, each fed by the one before; the last of them runs.
     running: Vec<Running>,
+}
+
+/// Where the bytes of a row group are.
+#[derive(Debug)]
+pub(crate) enum RowGroupSource {
+    /// All that its stages need.
+    Here(Fetched),
+    /// They come as the stages go on.
+    Streamed(Streamed),
 }
 
 /// What a step of a row group came to.
@@ -83,7 +93,7 @@ impl Filtered {
 }
 
 impl Decoding {
-    /// Starts on a row group whose bytes are here for its first stages.
+    /// Starts on a row group whose bytes are here for its first stages, or come as they are needed.
     ///
     /// # Errors
     /// When its pages are broken, or were not fetched.
@@ -91,7 +101,7 @@ impl Decoding {
         plan: Arc<FilePlan>,
         table: TableName,
         read: RowGroupRead,
-        fetched: Fetched,
+        bytes: RowGroupSource,
         batch_rows: usize,
     ) -> Result<Self, ScanError> {
         let left = Left::Runs(read.wanted.clone());
@@ -100,7 +110,7 @@ impl Decoding {
             plan,
             table,
             read,
-            fetched,
+            bytes,
             batch_rows,
             running: Vec::new(),
         };
@@ -123,13 +133,33 @@ impl Decoding {
             plan: filtered.plan,
             table: filtered.table,
             read: filtered.read,
-            fetched,
+            bytes: RowGroupSource::Here(fetched),
             batch_rows,
             running: Vec::new(),
         };
         let last = decoding.read.stages - 1;
         decoding.enter(last, filtered.left, Some(filtered.kept))?;
         Ok(decoding)
+    }
+
+    /// Waits until the bytes are here that the next step needs, and tells which have come.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or its pages are broken.
+    pub(crate) async fn ready(&mut self) -> Result<Arrived, ScanError> {
+        let (Some(running), RowGroupSource::Streamed(streamed)) =
+            (self.running.last(), &mut self.bytes)
+        else {
+            return Ok(Arrived::default());
+        };
+        let stages = self.plan.stages(self.read.settled);
+        let Some((_, layout)) = stages.at(running.stage) else {
+            return Ok(Arrived::default());
+        };
+        let next = running.ahead.end_of(self.batch_rows as u64);
+        streamed
+            .advance(&layout.leaves, next, &running.ahead.0)
+            .await
     }
 
     /// Decodes some rows in the latest stage. `enough` is how many rows of the result are still wanted.
@@ -264,7 +294,13 @@ impl Decoding {
             let index = self.plan.indexes.get(self.read.row_group, chunk.leaf);
             let index = index.filter(|_| !chunk.by_page.is_empty());
             let pages = index.map(|index| index.pages.page_locations().clone());
-            let bytes = ChunkBytes::new(&self.fetched, &chunk.ranges, pages);
+            let bytes = match &self.bytes {
+                RowGroupSource::Here(fetched) => ChunkBytes::new(fetched, &chunk.ranges, pages),
+                RowGroupSource::Streamed(streamed) => {
+                    let pages = streamed.pages(chunk.leaf);
+                    pages.map(|pages| ChunkBytes::streamed(pages, chunk.bytes()))
+                }
+            };
             let bytes = bytes.ok_or_else(|| StoreError::Corrupt {
                 path: self.plan.file.path().to_owned(),
                 reason: format!("column chunk {} overlaps another", chunk.leaf),

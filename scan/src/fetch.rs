@@ -14,10 +14,11 @@ use tokio::sync::Semaphore;
 use crate::decoding::BATCH_BYTES;
 use crate::error::ScanError;
 use crate::memory::{Held, Memory};
-use crate::read_plan::ChunkRead;
+use crate::read_plan::{ChunkRead, RowGroupRead};
+use crate::streamed::Streamed;
 
 /// What a unit takes beside the bytes that were fetched: the batch that is decoded from them.
-const WORKING_BYTES: u64 = BATCH_BYTES;
+pub(crate) const WORKING_BYTES: u64 = BATCH_BYTES;
 
 /// A request before it is sent.
 #[derive(Clone, Debug)]
@@ -112,6 +113,21 @@ impl Fetcher {
             Some(held) => Ok(self.send(reads, wanted, held, wave)),
             None => Err(reads),
         }
+    }
+
+    /// Prepares to read a row group as it is decoded, once there is memory for that: about `most_bytes` at a
+    /// time.
+    ///
+    /// # Errors
+    /// When other scans hold that memory for too long.
+    pub(crate) async fn stream(
+        &self,
+        read: &RowGroupRead,
+        (wave, most_bytes): (u64, u64),
+        name: impl Fn(usize) -> String,
+    ) -> Result<Streamed, ScanError> {
+        let (ledger, memory) = (&self.ledger, &self.memory);
+        Streamed::start(ledger, memory, read, (wave, most_bytes), name).await
     }
 
     fn requests<T: Reads>(&self, reads: &[T], name: impl Fn(usize) -> String) -> Vec<Planned> {

@@ -90,6 +90,25 @@ impl FilePlan {
         read.stages >= self.stages(read.settled).stages.len()
     }
 
+    /// Whether all that a row group needs is too much to be fetched at once, and would be fetched whole.
+    pub(crate) fn is_giant(&self, wanted: &Wanted, giant: u64) -> bool {
+        let layouts = &self.stages(wanted.settled).layouts;
+        let chunks = self.chunks(wanted.candidate.row_group, layouts, &wanted.rows);
+        let is_whole = |chunk: &ChunkRead| chunk.by_page.is_empty();
+        chunks.iter().any(is_whole) && chunks.iter().map(ChunkRead::bytes).sum::<u64>() > giant
+    }
+
+    /// Whether a row group is read as it is decoded: when it needs more than so many bytes, nobody knows where
+    /// its pages lie, and pages say how many rows they have, which those of lists do not.
+    pub(crate) fn streams(&self, read: &RowGroupRead, giant: u64) -> bool {
+        let chunk = |chunk: &ChunkRead| self.file.chunk(read.row_group, chunk.leaf);
+        let is_flat = |read: &ChunkRead| {
+            read.by_page.is_empty()
+                && chunk(read).is_some_and(|chunk| chunk.column_descr().max_rep_level() == 0)
+        };
+        read.bytes() > giant && self.is_whole(read) && read.chunks.iter().all(is_flat)
+    }
+
     /// The row group in parts that are read one after the other: rows that need the filter apart from those
     /// that surely match, so that the filter's own columns are not read for these; and no more at once than
     /// `most_bytes`. Only where pages are known: whole chunks would be read for every part. Under a limit

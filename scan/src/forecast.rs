@@ -130,6 +130,16 @@ async fn by_footer(scan: &Scan, task: &ScanTask, profile: &StoreProfile) -> Opti
     let probes = cost(&file.probes(&wanted, profile), profile);
     let (plan, reads) = file.plan(wanted, indexes, &log).ok()?;
 
+    let giant = scan.scanner.giant();
+    if reads.iter().any(|read| plan.streams(read, giant)) {
+        // How many requests that takes, only the pages tell.
+        let all = 0..reads.iter().map(RowGroupRead::bytes).sum();
+        return Some(Forecast {
+            least: Cost::default(),
+            most: after(probes, cost(std::slice::from_ref(&all), profile)),
+            knows_requests: false,
+        });
+    }
     let is_limited = scan.budget.left().is_some();
     let unit = if is_limited {
         0

@@ -41,6 +41,7 @@ mod read_plan;
 
 mod fetch;
 mod memory;
+mod streamed;
 mod waves;
 
 mod decode;

@@ -38,6 +38,11 @@ impl Memory {
         }
     }
 
+    /// All bytes, held or not.
+    pub(crate) fn bytes(&self) -> u64 {
+        u64::from(self.most) * PERMIT_BYTES
+    }
+
     /// Waits until so many bytes fit. More than fit at all count as all.
     ///
     /// # Errors

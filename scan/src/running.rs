@@ -121,6 +121,19 @@ impl Ahead {
         taken
     }
 
+    /// The row after the next `rows` rows.
+    pub(crate) fn end_of(&self, mut rows: u64) -> u64 {
+        let mut end = 0;
+        for range in &self.0 {
+            end = range.end.min(range.start + rows);
+            rows -= end - range.start;
+            if rows == 0 {
+                break;
+            }
+        }
+        end
+    }
+
     /// A column that ends before its row group does would lose rows unnoticed.
     pub(crate) fn must_be_done(&self, path: &str, row_group: usize) -> Result<(), StoreError> {
         let Some(range) = self.0.front() else {
@@ -141,6 +154,10 @@ mod tests {
     fn rows_are_taken_across_ranges() {
         let mut ahead = Ahead(vec![0..3, 10..12, 20..30].into());
         assert_eq!(ahead.take(4), [0..3, 10..11]);
+        assert_eq!(
+            (ahead.end_of(1), ahead.end_of(3), ahead.end_of(99)),
+            (12, 22, 30)
+        );
         assert_eq!(ahead.take(2), [11..12, 20..21]);
         assert_eq!(ahead.take(100).first(), Some(&(21..30)));
         assert!(ahead.take(1).is_empty());

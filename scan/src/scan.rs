@@ -18,7 +18,7 @@ use store::footer::FooterHint;
 use crate::batches::Batches;
 use crate::budget::Budget;
 use crate::conjuncts::Filter;
-use crate::decoding::{Decoding, Step};
+use crate::decoding::{Decoding, RowGroupSource, Step};
 use crate::error::ScanError;
 use crate::file_plan::FilePlan;
 use crate::recorder::Recorder;
@@ -163,7 +163,9 @@ impl TaskScan {
                 self.log.returned(batch.num_rows());
                 return Ok(Some(batch));
             }
-            if self.decoding.is_some() {
+            if let Some(decoding) = &mut self.decoding {
+                let arrived = decoding.ready().await?;
+                self.log.arrived(arrived);
                 self.decode()?;
                 // Rows that do not pass give no reason to pause, and a client that is gone must be noticed.
                 tokio::task::consume_budget().await;
@@ -193,6 +195,14 @@ impl TaskScan {
                 self.log.begins(&read);
                 let plan = Arc::clone(&self.plan);
                 let table = self.scan.spec.table.clone();
+                let bytes = RowGroupSource::Here(bytes);
+                Decoding::new(plan, table, read, bytes, batch_rows)?
+            }
+            Fetched::Streamed(read, streamed) => {
+                self.log.begins_streamed(&read);
+                let plan = Arc::clone(&self.plan);
+                let table = self.scan.spec.table.clone();
+                let bytes = RowGroupSource::Streamed(streamed);
                 Decoding::new(plan, table, read, bytes, batch_rows)?
             }
             Fetched::Rest(filtered, bytes) => {

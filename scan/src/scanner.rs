@@ -61,6 +61,12 @@ impl Scanner {
         }
     }
 
+    /// Bytes of a row group that are too many to be fetched at once: two waves, where there is memory for
+    /// that twice over.
+    pub(crate) fn giant(&self) -> u64 {
+        (2 * self.limits.wave_bytes).min(self.memory.bytes() / 4)
+    }
+
     /// Returns when a scan waits for memory that other scans hold.
     pub async fn memory_is_wanted(&self) {
         self.memory.wanted().await;

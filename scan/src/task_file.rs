@@ -237,7 +237,9 @@ impl<'a> TaskFile<'a> {
             .into_iter()
             .flat_map(|wanted| plan.parts(wanted, most_bytes, limited));
         let wanted: Vec<Wanted> = parts.collect();
-        let later = plan.reads_output_later(&wanted, &log.ledger().location().profile());
+        let giant = self.scan.scanner.giant();
+        let later = plan.reads_output_later(&wanted, &log.ledger().location().profile())
+            && !wanted.iter().any(|wanted| plan.is_giant(wanted, giant));
         let reads = wanted.into_iter().map(|wanted| {
             let FileStages { layouts, .. } = plan.stages(wanted.settled);
             let stages = if later && !wanted.settled {

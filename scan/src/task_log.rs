@@ -11,6 +11,7 @@ use store::Ledger;
 use crate::footers::Opened;
 use crate::read_plan::RowGroupRead;
 use crate::recorder::{Place, Recorder};
+use crate::streamed::Arrived;
 
 /// The account of one scan task.
 #[derive(Debug)]
@@ -68,6 +69,19 @@ impl TaskLog {
             self.counts.row_groups_read += 1;
         }
         self.reads(read);
+    }
+
+    /// A row group that is read as it is decoded.
+    pub(crate) fn begins_streamed(&mut self, read: &RowGroupRead) {
+        if self.begun.insert(read.row_group) {
+            self.counts.row_groups_read += 1;
+        }
+    }
+
+    /// Bytes of such a row group that have come.
+    pub(crate) fn arrived(&mut self, arrived: Arrived) {
+        self.counts.bytes_needed += arrived.bytes;
+        self.counts.bytes_dictionaries += arrived.dictionaries;
     }
 
     /// Bytes of a row group that were fetched. What two parts of it need counts once.

@@ -10,6 +10,7 @@ use crate::fetch::{Fetcher, Reads, Unit};
 use crate::file_plan::FilePlan;
 use crate::read_plan::{ChunkRead, RowGroupRead, units};
 use crate::scanner::Scanner;
+use crate::streamed::Streamed;
 use crate::task_log::TaskLog;
 
 /// Bytes that are here.
@@ -17,6 +18,8 @@ use crate::task_log::TaskLog;
 pub(crate) enum Fetched {
     /// A row group: all that it needs, or what its filter needs.
     RowGroup(RowGroupRead, store::Fetched),
+    /// A row group whose bytes come while it is decoded.
+    Streamed(RowGroupRead, Streamed),
     /// The rest of a row group whose filter is done.
     Rest(Filtered, store::Fetched),
 }
@@ -45,6 +48,8 @@ pub(crate) struct Waves {
     fetcher: Fetcher,
     plan: Arc<FilePlan>,
     most_bytes: u64,
+    /// Bytes of a row group that are too many to be fetched at once.
+    giant: u64,
     /// Whether a unit is fetched before it is asked for.
     ahead: bool,
     /// The wave of what depends on the footer and the page indexes only.
@@ -72,6 +77,7 @@ impl Waves {
             fetcher: Fetcher::new(Arc::clone(log.ledger()), here, scanner.memory.clone()),
             plan,
             most_bytes,
+            giant: scanner.giant(),
             ahead,
             first_wave: log.ledger().next_wave(),
             planned: units(reads, RowGroupRead::bytes, most_bytes).into(),
@@ -132,10 +138,37 @@ impl Waves {
             // Let go first: what comes next may be waiting for this memory.
             self.current = None;
             self.rest = None;
+            if let Some((read, streamed)) = self.next_streamed().await? {
+                return Ok(Some(Fetched::Streamed(read, streamed)));
+            }
             if !self.fetch_next().await? {
                 return Ok(None);
             }
         }
+    }
+
+    /// The next row group if it is one that is streamed.
+    async fn next_streamed(&mut self) -> Result<Option<(RowGroupRead, Streamed)>, ScanError> {
+        let waits =
+            self.pending.is_empty() && self.planned_rest.is_empty() && self.fetched_ahead.is_none();
+        let is_streamed =
+            |unit: &Vec<RowGroupRead>| matches!(unit.as_slice(), [read] if self.streams(read));
+        if !waits || !self.planned.front().is_some_and(is_streamed) {
+            return Ok(None);
+        }
+        let Some(read) = self.planned.pop_front().and_then(|mut unit| unit.pop()) else {
+            return Ok(None);
+        };
+        let name = |leaf| self.plan.file.column_name(leaf);
+        let streamed = self
+            .fetcher
+            .stream(&read, (self.wave(), self.giant / 2), name)
+            .await?;
+        Ok(Some((read, streamed)))
+    }
+
+    fn streams(&self, read: &RowGroupRead) -> bool {
+        self.plan.streams(read, self.giant)
     }
 
     /// Asks for the rest of filtered row groups, or else for the next ones; `false` at the end.
@@ -175,7 +208,11 @@ impl Waves {
     }
 
     fn fetch_ahead(&mut self) {
-        if !self.ahead || self.fetched_ahead.is_some() {
+        let is_streamed = |unit: &Vec<RowGroupRead>| unit.iter().any(|read| self.streams(read));
+        if !self.ahead
+            || self.fetched_ahead.is_some()
+            || self.planned.front().is_some_and(is_streamed)
+        {
             return;
         }
         let Some(reads) = self.planned.pop_front() else {

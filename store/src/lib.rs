@@ -21,6 +21,7 @@ mod request;
 
 pub mod footer;
 pub mod footer_columns;
+pub mod page_header;
 pub mod page_index;
 
 pub mod bloom;

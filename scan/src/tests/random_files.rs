@@ -291,7 +291,12 @@ fn changed_files_give_an_error_or_rows_and_never_a_panic_or_a_hang() {
             _ => StoreProfile::BYTES,
         };
         let stores = Stores::from_env().with_profile(profile);
-        let scan = scan_changed(stores, changed, known, Arc::clone(&spec));
+        let mut limits = Limits::default();
+        if random.random() {
+            // Whatever has no page index is read as it is decoded.
+            limits.memory_bytes = 1;
+        }
+        let scan = scan_changed((stores, limits), changed, known, Arc::clone(&spec));
         let ended =
             runtime.block_on(async { tokio::time::timeout(Duration::from_secs(20), scan).await });
         assert!(ended.is_ok(), "a scan hangs");
@@ -301,7 +306,7 @@ fn changed_files_give_an_error_or_rows_and_never_a_panic_or_a_hang() {
 /// Reads a file as a catalog and a Flight server do: each may find it broken. The footer is that of `known`
 /// when there is one.
 async fn scan_changed(
-    stores: Stores,
+    (stores, limits): (Stores, Limits),
     file: Vec<u8>,
     known: Option<Vec<u8>>,
     spec: Arc<ScanSpec>,
@@ -332,7 +337,7 @@ async fn scan_changed(
         footer,
         footer_wanted: false,
     };
-    let scanner = Arc::new(Scanner::new(stores, Limits::default()));
+    let scanner = Arc::new(Scanner::new(stores, limits));
     let scan = Scan::new(scanner, spec, Recorder::new())?;
     let mut task = Arc::new(scan).plan(task).await?;
     while task.next().await?.is_some() {}

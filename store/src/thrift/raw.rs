@@ -15,6 +15,11 @@ pub(crate) struct Field<'a> {
 
 /// The fields of a structure, which the bytes begin with.
 pub(crate) fn fields(bytes: &[u8]) -> Result<Vec<Field<'_>>, Flaw> {
+    fields_and_length(bytes).map(|(fields, _)| fields)
+}
+
+/// The same, and how many bytes the structure has.
+pub(crate) fn fields_and_length(bytes: &[u8]) -> Result<(Vec<Field<'_>>, usize), Flaw> {
     let mut walk = walk(bytes);
     let mut fields = Vec::new();
     let mut last: i16 = 0;
@@ -22,7 +27,7 @@ pub(crate) fn fields(bytes: &[u8]) -> Result<Vec<Field<'_>>, Flaw> {
         let head = walk.byte()?;
         let wire = head & 0x0f;
         if wire == wire::STOP {
-            return Ok(fields);
+            return Ok((fields, bytes.len() - walk.bytes.len()));
         }
         last = match i16::from(head >> 4) {
             0 => narrow(zigzag(walk.number()?)),
@@ -137,6 +142,16 @@ impl Structure {
             id,
             wire: wire::I32,
             value: &value,
+        });
+    }
+
+    /// Adds a structure.
+    #[cfg(test)]
+    pub(crate) fn structure(&mut self, id: i16, bytes: &[u8]) {
+        self.field(Field {
+            id,
+            wire: wire::STRUCT,
+            value: bytes,
         });
     }
 
