@@ -13,7 +13,7 @@ seconds, medians of {reps}, with engines taking turns; the answers of all engine
 
 The clock starts when an engine's library is loaded and ends with the whole result as Arrow. For Fulmar that is from the
 connecting of an ADBC client: planning, tickets, gRPC, scan. Its services start cold for every run, on a catalog that
-has seen the files before, which is how it is deployed: it knows their names and bounds. The other engines are libraries
+has seen the files before, which is how it is deployed: it knows their names, bounds and footers. The other engines are libraries
 that start from a path, so their time has no network between client and engine, but it has the listing or the look at
 the file. DataFusion runs with filter pushdown on.
 

@@ -1,5 +1,7 @@
 //! Footers by column say of each column what the whole footer says.
 
+use std::sync::Arc;
+
 use model::{ColumnMapping, TableSchema};
 
 use super::*;
