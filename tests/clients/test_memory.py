@@ -75,13 +75,13 @@ def flight_server(binary, folder, *flags):
         yield FlightServer(child.pid, planner.replace("http", "grpc"))
 
 
-def random_table(path, rows, columns):
-    """A file of one row group with a page index, which no encoding makes small."""
+def random_table(path, rows, columns, page_index=True):
+    """A file of one row group, which no encoding makes small."""
     random = numpy.random.default_rng(7)
     numbers = {f"c{number}": random.integers(0, 2**62, rows) for number in range(columns)}
     path.parent.mkdir()
     pyarrow.parquet.write_table(
-        pyarrow.table(numbers), path, row_group_size=rows, write_page_index=True, use_dictionary=False
+        pyarrow.table(numbers), path, row_group_size=rows, write_page_index=page_index, use_dictionary=False
     )
     return path.stat().st_size
 
@@ -92,8 +92,9 @@ def create(server, name, folder):
         cursor.fetchall()
 
 
-def test_a_large_file_of_one_row_group_is_streamed_in_bounded_memory(binary, tmp_path):
-    size = random_table(tmp_path / "numbers" / "part-0.parquet", 10_000_000, 6)
+@pytest.mark.parametrize("page_index", [True, False], ids=["page index", "no page index"])
+def test_a_large_file_of_one_row_group_is_streamed_in_bounded_memory(binary, tmp_path, page_index):
+    size = random_table(tmp_path / "numbers" / "part-0.parquet", 10_000_000, 6, page_index)
     assert size > 400 * MIB
     with flight_server(binary, tmp_path) as server:
         create(server, "numbers", tmp_path / "numbers")
