@@ -17,6 +17,7 @@ use crate::left::Left;
 use crate::read_plan::{ChunkRead, JUMPS_FROM, RowGroupRead, decodable, decodable_within};
 use crate::rows::RowSet;
 use crate::running::{Ahead, Next, Running};
+use crate::scanner::Limits;
 use crate::stages::Stage;
 use crate::streamed::{Arrived, Streamed};
 
@@ -27,9 +28,6 @@ pub(crate) const BATCH_BYTES: u64 = 8 * 1024 * 1024;
 /// gigabytes.
 const ROW_BYTES: u64 = 256 * 1024 * 1024;
 
-/// Rows that wait for later stages are let on when they hold this much memory.
-const KEPT_BYTES: usize = 32 * 1024 * 1024;
-
 /// A row group whose bytes are here, for all stages or for the first.
 #[derive(Debug)]
 pub(crate) struct Decoding {
@@ -39,7 +37,7 @@ pub(crate) struct Decoding {
     bytes: RowGroupSource,
     /// The rows whose pages are here.
     rows: RowSet,
-    batch_rows: usize,
+    limits: Limits,
     /// Stages under way, each fed by the one before; the last of them runs.
     running: Vec<Running>,
 }
@@ -102,7 +100,7 @@ impl Decoding {
         table: TableName,
         read: RowGroupRead,
         bytes: RowGroupSource,
-        batch_rows: usize,
+        limits: Limits,
     ) -> Result<Self, ScanError> {
         let left = Left::Runs(read.wanted.clone());
         let mut decoding = Self {
@@ -111,7 +109,7 @@ impl Decoding {
             table,
             read,
             bytes,
-            batch_rows,
+            limits,
             running: Vec::new(),
         };
         decoding.enter(0, left, None)?;
@@ -125,7 +123,7 @@ impl Decoding {
     pub(crate) fn of_filtered(
         filtered: Filtered,
         fetched: Fetched,
-        batch_rows: usize,
+        limits: Limits,
     ) -> Result<Self, ScanError> {
         let rows_total = filtered.plan.file.rows(filtered.read.row_group);
         let mut decoding = Self {
@@ -134,7 +132,7 @@ impl Decoding {
             table: filtered.table,
             read: filtered.read,
             bytes: RowGroupSource::Here(fetched),
-            batch_rows,
+            limits,
             running: Vec::new(),
         };
         let last = decoding.read.stages - 1;
@@ -156,7 +154,7 @@ impl Decoding {
         let Some((_, layout)) = stages.at(running.stage) else {
             return Ok(Arrived::default());
         };
-        let next = running.ahead.end_of(self.batch_rows as u64);
+        let next = running.ahead.end_of(self.limits.batch_rows as u64);
         streamed
             .advance(&layout.leaves, next, &running.ahead.0)
             .await
@@ -185,7 +183,7 @@ impl Decoding {
         let decoded = batch.num_rows() as u64;
         let rows = running.pass(stage, layout, &batch, &self.read.sure, is_last, &self.table)?;
         let waiting = &running.next;
-        let full = waiting.kept.bytes() > KEPT_BYTES
+        let full = waiting.kept.bytes() > self.limits.kept_bytes
             || enough.is_some_and(|rows| waiting.left.count() >= rows);
         // What is fetched after the filter is fetched for all that it left.
         let may_pause = self.read.stages >= stages.stages.len();
@@ -277,11 +275,14 @@ impl Decoding {
 
     fn decoder(&self, layout: &Layout, rows: &RowSet) -> Result<Decoder, ScanError> {
         let Some(levels) = &layout.levels else {
-            return Ok(Decoder::without_columns(rows.count(), self.batch_rows));
+            return Ok(Decoder::without_columns(
+                rows.count(),
+                self.limits.batch_rows,
+            ));
         };
         let path = self.plan.file.path();
         let bytes = self.row_group_bytes(layout)?;
-        let batch_rows = self.batch_rows.min(self.rows_of_a_batch(layout)?);
+        let batch_rows = self.limits.batch_rows.min(self.rows_of_a_batch(layout)?);
         Ok(Decoder::new(path, levels, &bytes, rows, batch_rows)?)
     }
 

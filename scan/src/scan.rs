@@ -189,25 +189,25 @@ impl TaskScan {
     /// Starts on the next row group that is here, or goes on with one that the filter has seen.
     fn begin(&mut self, fetched: Fetched) -> Result<(), ScanError> {
         let began = Instant::now();
-        let batch_rows = self.scan.scanner.limits.batch_rows;
+        let limits = self.scan.scanner.limits;
         self.decoding = Some(match fetched {
             Fetched::RowGroup(read, bytes) => {
                 self.log.begins(&read);
                 let plan = Arc::clone(&self.plan);
                 let table = self.scan.spec.table.clone();
                 let bytes = RowGroupSource::Here(bytes);
-                Decoding::new(plan, table, read, bytes, batch_rows)?
+                Decoding::new(plan, table, read, bytes, limits)?
             }
             Fetched::Streamed(read, streamed) => {
                 self.log.begins_streamed(&read);
                 let plan = Arc::clone(&self.plan);
                 let table = self.scan.spec.table.clone();
                 let bytes = RowGroupSource::Streamed(streamed);
-                Decoding::new(plan, table, read, bytes, batch_rows)?
+                Decoding::new(plan, table, read, bytes, limits)?
             }
             Fetched::Rest(filtered, bytes) => {
                 self.log.reads(filtered.read());
-                Decoding::of_filtered(filtered, bytes, batch_rows)?
+                Decoding::of_filtered(filtered, bytes, limits)?
             }
         });
         self.log.decoded(began);

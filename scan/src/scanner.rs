@@ -24,6 +24,8 @@ pub struct Limits {
     pub footer_bytes: u64,
     /// Rows of a batch at most; fewer when rows are large.
     pub batch_rows: usize,
+    /// Rows that wait for later stages of the filter are let on when they hold this much memory.
+    pub kept_bytes: usize,
     /// Files of one partition that are opened ahead of the one that is read.
     pub open_ahead: usize,
 }
@@ -36,6 +38,7 @@ impl Default for Limits {
             patience: Duration::from_mins(1),
             footer_bytes: 256 * MIB,
             batch_rows: 8192,
+            kept_bytes: 32 << 20,
             open_ahead: 4,
         }
     }

@@ -158,7 +158,9 @@ impl Streamed {
         ahead: &VecDeque<Range<u64>>,
     ) -> Result<Arrived, ScanError> {
         let mut arrived = Arrived::default();
-        let done = ahead.front().map_or(u64::MAX, |range| range.start);
+        let Some(done) = ahead.front().map(|range| range.start) else {
+            return Ok(arrived);
+        };
         let mine = |column: &&mut Column| leaves.contains(&column.leaf);
         // All at once, before one is waited for.
         let ask = |column: &mut Column| column.ask();

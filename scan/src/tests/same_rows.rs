@@ -25,6 +25,7 @@ const TINY: Limits = Limits {
     patience: Duration::from_secs(10),
     footer_bytes: 1,
     batch_rows: 7,
+    kept_bytes: 1,
     open_ahead: 1,
 };
 

@@ -372,6 +372,8 @@ impl Table {
 fn cramped(stores: &Stores, limits: Limits) -> Arc<Scanner> {
     let limits = Limits {
         memory_bytes: 1,
+        // Later stages begin again and again.
+        kept_bytes: 0,
         ..limits
     };
     Arc::new(Scanner::new(stores.clone(), limits))
