@@ -140,6 +140,19 @@ impl Decoding {
         Ok(decoding)
     }
 
+    /// Whether the next step needs bytes that are not here yet.
+    pub(crate) fn must_wait(&self) -> bool {
+        let (Some(running), RowGroupSource::Streamed(streamed)) =
+            (self.running.last(), &self.bytes)
+        else {
+            return false;
+        };
+        let stages = self.plan.stages(self.read.settled);
+        let layout = stages.at(running.stage).map(|(_, layout)| layout);
+        let next = running.ahead.end_of(running.batch_rows);
+        layout.is_some_and(|layout| streamed.lacks(&layout.leaves, next))
+    }
+
     /// Waits until the bytes are here that the next step needs, and tells which have come.
     ///
     /// # Errors
@@ -154,7 +167,7 @@ impl Decoding {
         let Some((_, layout)) = stages.at(running.stage) else {
             return Ok(Arrived::default());
         };
-        let next = running.ahead.end_of(self.limits.batch_rows as u64);
+        let next = running.ahead.end_of(running.batch_rows);
         streamed
             .advance(&layout.leaves, next, &running.ahead.0)
             .await
@@ -260,11 +273,19 @@ impl Decoding {
             return Ok(());
         };
         let rows_total = self.plan.file.rows(self.read.row_group);
-        let rows = decodable_within(&left.runs(JUMPS_FROM), &self.rows, rows_total);
-        let decoder = self.decoder(layout, &rows)?;
+        let rows = match &self.bytes {
+            RowGroupSource::Here(_) => {
+                decodable_within(&left.runs(JUMPS_FROM), &self.rows, rows_total)
+            }
+            // Pages come in their order anyway, and rows beside these may be gone or not come yet.
+            RowGroupSource::Streamed(_) => left.runs(JUMPS_FROM).span(),
+        };
+        let batch_rows = self.batch_rows(layout)?;
+        let decoder = self.decoder(layout, &rows, batch_rows)?;
         self.running.push(Running {
             stage: number,
             decoder,
+            batch_rows: batch_rows as u64,
             ahead: Ahead(rows.ranges().to_vec().into()),
             left,
             kept,
@@ -273,16 +294,22 @@ impl Decoding {
         Ok(())
     }
 
-    fn decoder(&self, layout: &Layout, rows: &RowSet) -> Result<Decoder, ScanError> {
+    /// Rows of a batch of a stage.
+    fn batch_rows(&self, layout: &Layout) -> Result<usize, ScanError> {
+        Ok(self.limits.batch_rows.min(self.rows_of_a_batch(layout)?))
+    }
+
+    fn decoder(
+        &self,
+        layout: &Layout,
+        rows: &RowSet,
+        batch_rows: usize,
+    ) -> Result<Decoder, ScanError> {
         let Some(levels) = &layout.levels else {
-            return Ok(Decoder::without_columns(
-                rows.count(),
-                self.limits.batch_rows,
-            ));
+            return Ok(Decoder::without_columns(rows.count(), batch_rows));
         };
         let path = self.plan.file.path();
         let bytes = self.row_group_bytes(layout)?;
-        let batch_rows = self.limits.batch_rows.min(self.rows_of_a_batch(layout)?);
         Ok(Decoder::new(path, levels, &bytes, rows, batch_rows)?)
     }
 

@@ -126,8 +126,8 @@ impl Fetcher {
         (wave, most_bytes): (u64, u64),
         name: impl Fn(usize) -> String,
     ) -> Result<Streamed, ScanError> {
-        let (ledger, memory) = (&self.ledger, &self.memory);
-        Streamed::start(ledger, memory, read, (wave, most_bytes), name).await
+        let (store, connections) = ((&self.ledger, &self.memory), &self.connections);
+        Streamed::start(store, connections, read, (wave, most_bytes), name).await
     }
 
     fn requests<T: Reads>(&self, reads: &[T], name: impl Fn(usize) -> String) -> Vec<Planned> {

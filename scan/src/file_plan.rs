@@ -90,23 +90,30 @@ impl FilePlan {
         read.stages >= self.stages(read.settled).stages.len()
     }
 
-    /// Whether all that a row group needs is too much to be fetched at once, and would be fetched whole.
+    /// Whether a row group is to be read as it is decoded: when it needs more than so many bytes, nobody knows
+    /// where its pages lie, and pages say how many rows they have, which those of lists do not.
     pub(crate) fn is_giant(&self, wanted: &Wanted, giant: u64) -> bool {
         let layouts = &self.stages(wanted.settled).layouts;
-        let chunks = self.chunks(wanted.candidate.row_group, layouts, &wanted.rows);
-        let is_whole = |chunk: &ChunkRead| chunk.by_page.is_empty();
-        chunks.iter().any(is_whole) && chunks.iter().map(ChunkRead::bytes).sum::<u64>() > giant
+        let row_group = wanted.candidate.row_group;
+        self.can_stream(
+            row_group,
+            &self.chunks(row_group, layouts, &wanted.rows),
+            giant,
+        )
     }
 
-    /// Whether a row group is read as it is decoded: when it needs more than so many bytes, nobody knows where
-    /// its pages lie, and pages say how many rows they have, which those of lists do not.
+    /// Whether this is the reading of such a row group.
     pub(crate) fn streams(&self, read: &RowGroupRead, giant: u64) -> bool {
-        let chunk = |chunk: &ChunkRead| self.file.chunk(read.row_group, chunk.leaf);
+        self.is_whole(read) && self.can_stream(read.row_group, &read.chunks, giant)
+    }
+
+    fn can_stream(&self, row_group: usize, chunks: &[ChunkRead], giant: u64) -> bool {
         let is_flat = |read: &ChunkRead| {
+            let chunk = self.file.chunk(row_group, read.leaf);
             read.by_page.is_empty()
-                && chunk(read).is_some_and(|chunk| chunk.column_descr().max_rep_level() == 0)
+                && chunk.is_some_and(|chunk| chunk.column_descr().max_rep_level() == 0)
         };
-        read.bytes() > giant && self.is_whole(read) && read.chunks.iter().all(is_flat)
+        chunks.iter().map(ChunkRead::bytes).sum::<u64>() > giant && chunks.iter().all(is_flat)
     }
 
     /// The row group in parts that are read one after the other: rows that need the filter apart from those

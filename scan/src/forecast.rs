@@ -133,7 +133,7 @@ async fn by_footer(scan: &Scan, task: &ScanTask, profile: &StoreProfile) -> Opti
     let giant = scan.scanner.giant();
     if reads.iter().any(|read| plan.streams(read, giant)) {
         // How many requests that takes, only the pages tell.
-        let all = 0..reads.iter().map(RowGroupRead::bytes).sum();
+        let all = 0..task.file.size;
         return Some(Forecast {
             least: Cost::default(),
             most: after(probes, cost(std::slice::from_ref(&all), profile)),

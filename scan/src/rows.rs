@@ -43,6 +43,14 @@ impl RowSet {
         self.0.iter().map(|range| range.end - range.start).sum()
     }
 
+    /// All rows from the first to the last.
+    pub(crate) fn span(&self) -> Self {
+        match (self.ranges().first(), self.ranges().last()) {
+            (Some(first), Some(last)) => Self::range(first.start..last.end),
+            _ => self.clone(),
+        }
+    }
+
     /// The rows in both sets.
     pub(crate) fn intersect(&self, other: &Self) -> Self {
         let (mut a, mut b) = (self.0.iter().peekable(), other.0.iter().peekable());

@@ -23,6 +23,8 @@ use crate::stages::Stage;
 pub(crate) struct Running {
     pub(crate) stage: usize,
     pub(crate) decoder: Decoder,
+    /// Rows that a batch of it has at most.
+    pub(crate) batch_rows: u64,
     pub(crate) ahead: Ahead,
     pub(crate) left: Left,
     /// What earlier stages kept of those rows; `None` in the first.

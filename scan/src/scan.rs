@@ -164,6 +164,10 @@ impl TaskScan {
                 return Ok(Some(batch));
             }
             if let Some(decoding) = &mut self.decoding {
+                if decoding.must_wait() && self.batches.flush()? {
+                    // As below.
+                    continue;
+                }
                 let arrived = decoding.ready().await?;
                 self.log.arrived(arrived);
                 self.decode()?;

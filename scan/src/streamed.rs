@@ -11,6 +11,7 @@ use bytes::{Bytes, BytesMut};
 use datafusion::common::runtime::SpawnedTask;
 use store::page_header::page_header;
 use store::{Ledger, StoreError};
+use tokio::sync::Semaphore;
 
 use crate::error::ScanError;
 use crate::fetch::WORKING_BYTES;
@@ -18,7 +19,10 @@ use crate::memory::{Held, Memory};
 use crate::read_plan::RowGroupRead;
 
 /// A shorter window is not worth a request.
-const SHORTEST_WINDOW: u64 = 64 * 1024;
+const SHORTEST_WINDOW: u64 = 256 * 1024;
+
+/// More pages than any sound chunk has.
+const MOST_PAGES: usize = 1 << 20;
 
 /// The column chunks of one row group.
 #[derive(Debug)]
@@ -48,7 +52,8 @@ struct Page {
     bytes: Bytes,
     /// The row after its last.
     end_row: u64,
-    is_dictionary: bool,
+    /// Whether it is needed whatever rows are: a dictionary, or a page without rows, which is read on the way.
+    stays: bool,
 }
 
 /// A column chunk.
@@ -68,6 +73,11 @@ struct Column {
     more: Vec<Bytes>,
     /// Bytes of the page that has begun, once its header is here.
     page: usize,
+    /// Where the chunk begins and ends.
+    start: u64,
+    end: u64,
+    /// For pages that are longer than a window.
+    held: Vec<Held>,
     pages: Pages,
     /// Rows of all pages that have arrived.
     rows: u64,
@@ -77,6 +87,8 @@ struct Column {
 #[derive(Clone, Debug)]
 struct Source {
     ledger: Arc<Ledger>,
+    memory: Memory,
+    connections: Arc<Semaphore>,
     wave: u64,
 }
 
@@ -91,13 +103,14 @@ pub(crate) struct Arrived {
 
 impl Streamed {
     /// Prepares to read a row group in windows of all columns, which together are about `most_bytes`, once
-    /// there is memory for two of each. Nothing is asked for yet.
+    /// there is memory for three of each: one that is decoded, one that has come and one that is under way.
+    /// Nothing is asked for yet.
     ///
     /// # Errors
     /// When other scans hold that memory for too long.
     pub(crate) async fn start(
-        ledger: &Arc<Ledger>,
-        memory: &Memory,
+        (ledger, memory): (&Arc<Ledger>, &Memory),
+        connections: &Arc<Semaphore>,
         read: &RowGroupRead,
         (wave, most_bytes): (u64, u64),
         name: impl Fn(usize) -> String,
@@ -105,6 +118,8 @@ impl Streamed {
         let total = read.bytes().max(1);
         let source = Source {
             ledger: Arc::clone(ledger),
+            memory: memory.clone(),
+            connections: Arc::clone(connections),
             wave,
         };
         let column = |leaf: usize, range: &Range<u64>| {
@@ -122,6 +137,9 @@ impl Streamed {
                 begun_at: range.start,
                 more: Vec::new(),
                 page: 0,
+                start: range.start,
+                end: range.end,
+                held: Vec::new(),
                 pages: Pages::default(),
                 rows: 0,
                 arrived: Arrived::default(),
@@ -133,7 +151,7 @@ impl Streamed {
             .map(|(leaf, range)| column(leaf, range))
             .collect();
         let windows: u64 = columns.iter().map(|column| column.window).sum();
-        let held = memory.hold(total.min(2 * windows) + WORKING_BYTES).await?;
+        let held = memory.hold(total.min(3 * windows) + WORKING_BYTES).await?;
         Ok(Self {
             columns,
             _held: held,
@@ -144,6 +162,15 @@ impl Streamed {
     pub(crate) fn pages(&self, leaf: usize) -> Option<Pages> {
         let column = self.columns.iter().find(|column| column.leaf == leaf)?;
         Some(column.pages.clone())
+    }
+
+    /// Whether rows before `end` of some leaf columns are not here yet.
+    pub(crate) fn lacks(&self, leaves: &[usize], end: u64) -> bool {
+        let mut mine = self
+            .columns
+            .iter()
+            .filter(|column| leaves.contains(&column.leaf));
+        mine.any(|column| column.rows <= end && !column.is_whole())
     }
 
     /// Waits until the rows before `end` of some leaf columns are here, and lets go of those before the
@@ -197,6 +224,8 @@ impl Column {
         self.rest.start = end;
         let (source, why) = (self.source.clone(), format!("a part of {}", self.name));
         self.under_way = Some(SpawnedTask::spawn(async move {
+            // Never closed; and without a permit the request may be sent all the same.
+            let _connection = source.connections.acquire_owned().await.ok();
             source.ledger.read_in(source.wave, range, &why).await
         }));
     }
@@ -245,13 +274,22 @@ impl Column {
                 break;
             };
             let length = header.length.saturating_add(header.page);
+            if length > self.end.saturating_sub(self.begun_at) {
+                return Err(corrupt("a page is longer than its chunk".to_owned()).into());
+            }
             let whole = usize::try_from(length).unwrap_or(usize::MAX);
             if whole > self.begun.len() {
+                if length > self.window {
+                    self.held.extend(self.source.memory.try_hold(length));
+                }
                 self.page = whole;
                 break;
             }
             let rows = self.rows..self.rows.saturating_add(header.values);
             if header.is_dictionary {
+                if self.begun_at > self.start {
+                    return Err(corrupt("a dictionary is not its first page".to_owned()).into());
+                }
                 self.arrived.dictionaries += length;
             }
             let mut page = Page {
@@ -259,16 +297,23 @@ impl Column {
                 header: usize::try_from(header.length).unwrap_or(whole),
                 bytes: self.begun.split_to(whole),
                 end_row: rows.end,
-                is_dictionary: header.is_dictionary,
+                stays: header.values == 0,
             };
-            if !is_wanted(ahead, &rows) {
+            if page.stays {
+                // A copy, which does not hold the rest.
+                page.bytes = Bytes::copy_from_slice(&page.bytes);
+            } else if !is_wanted(ahead, &rows) {
                 page.shrink();
             }
             found.push(page);
             self.begun_at += length;
             self.rows = rows.end;
         }
-        self.pages.locked().pages.extend(found);
+        let mut arrivals = self.pages.locked();
+        arrivals.pages.extend(found);
+        if arrivals.pages.len() > MOST_PAGES {
+            return Err(corrupt("it has more pages than can be".to_owned()).into());
+        }
         Ok(())
     }
 }
@@ -283,9 +328,9 @@ fn is_wanted(ranges: &VecDeque<Range<u64>>, rows: &Range<u64>) -> bool {
 }
 
 impl Page {
-    /// Keeps the header only, in bytes of its own. A dictionary is for all pages.
+    /// Keeps the header only, in bytes of its own.
     fn shrink(&mut self) {
-        if !self.is_dictionary && self.bytes.len() > self.header {
+        if !self.stays && self.bytes.len() > self.header {
             let header = self.bytes.get(..self.header).unwrap_or_default();
             self.bytes = Bytes::copy_from_slice(header);
         }
@@ -334,12 +379,12 @@ mod tests {
 
     #[test]
     fn of_passed_pages_the_headers_stay() {
-        let page = |start: u64, end_row, is_dictionary| Page {
+        let page = |start: u64, end_row, stays| Page {
             start,
             header: 2,
             bytes: Bytes::from(vec![0; 10]),
             end_row,
-            is_dictionary,
+            stays,
         };
         let pages = Pages::default();
         pages.locked().pages = vec![page(0, 0, true), page(10, 5, false), page(20, 9, false)];

@@ -238,11 +238,10 @@ impl<'a> TaskFile<'a> {
             .flat_map(|wanted| plan.parts(wanted, most_bytes, limited));
         let wanted: Vec<Wanted> = parts.collect();
         let giant = self.scan.scanner.giant();
-        let later = plan.reads_output_later(&wanted, &log.ledger().location().profile())
-            && !wanted.iter().any(|wanted| plan.is_giant(wanted, giant));
+        let later = plan.reads_output_later(&wanted, &log.ledger().location().profile());
         let reads = wanted.into_iter().map(|wanted| {
             let FileStages { layouts, .. } = plan.stages(wanted.settled);
-            let stages = if later && !wanted.settled {
+            let stages = if later && !wanted.settled && !plan.is_giant(&wanted, giant) {
                 layouts.len() - 1
             } else {
                 layouts.len()

@@ -191,6 +191,12 @@ pub(super) async fn insert_footers(
     footers: &[(FileId, &[FooterColumn])],
 ) -> Result<(), CatalogError> {
     let failed = CatalogError::database(KEEP);
+    let of_others = sqlx::query("DELETE FROM footers WHERE form <> ?").bind(FORM);
+    of_others.execute(&mut *write).await.map_err(&failed)?;
+    for (file, _) in footers {
+        let before = sqlx::query("DELETE FROM footers WHERE file_id = ?").bind(file.0);
+        before.execute(&mut *write).await.map_err(&failed)?;
+    }
     let kept: i64 = sqlx::query_scalar("SELECT coalesce(sum(bytes), 0) FROM footers")
         .fetch_one(&mut *write)
         .await
@@ -203,21 +209,18 @@ pub(super) async fn insert_footers(
             continue;
         };
         room = left;
-        sqlx::query(
-            "INSERT INTO footers (file_id, form, bytes) VALUES (?, ?, ?)
-             ON CONFLICT (file_id) DO UPDATE SET form = excluded.form, bytes = excluded.bytes",
-        )
-        .bind(file.0)
-        .bind(FORM)
-        .bind(stored_count(bytes as u64))
-        .execute(&mut *write)
-        .await
-        .map_err(&failed)?;
+        sqlx::query("INSERT INTO footers (file_id, form, bytes) VALUES (?, ?, ?)")
+            .bind(file.0)
+            .bind(FORM)
+            .bind(stored_count(bytes as u64))
+            .execute(&mut *write)
+            .await
+            .map_err(&failed)?;
         columns.extend(parts.iter().enumerate().map(|column| (file.0, column)));
     }
     for rows in columns.chunks(COLUMNS_AT_ONCE) {
         let mut insert = QueryBuilder::<Sqlite>::new(
-            "INSERT OR REPLACE INTO footer_columns (file_id, position, name, field_id, footer,
+            "INSERT INTO footer_columns (file_id, position, name, field_id, footer,
                                                     column_indexes, offset_indexes) ",
         );
         insert.push_values(rows, |mut row, (file, (position, column))| {
