@@ -167,6 +167,7 @@ def test_a_catalog_learns_the_footers_that_it_lacks(lake, tmp_path):
     known = "SELECT count(*) FROM footers JOIN files USING (file_id) WHERE path LIKE '%/orders_paged/%'"
     with contextlib.closing(sqlite3.connect(database)) as catalog:
         assert catalog.execute(known).fetchone() == (1,)
+        catalog.execute("PRAGMA foreign_keys = ON")
         catalog.execute("DELETE FROM footers")
         catalog.commit()
     # Where pages are no use, the page index is not read either, and half a footer is not told.

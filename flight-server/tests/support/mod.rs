@@ -83,7 +83,9 @@ impl Server {
             ..TicketLimits::default()
         };
         let scan = scan::Limits {
-            memory_bytes: 1,
+            // One holds the size of a batch beside what it has fetched; with less, row groups would be read as
+            // they are decoded.
+            memory_bytes: 12 << 20,
             patience,
             ..scan::Limits::default()
         };
