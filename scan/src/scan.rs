@@ -194,26 +194,25 @@ impl TaskScan {
     fn begin(&mut self, fetched: Fetched) -> Result<(), ScanError> {
         let began = Instant::now();
         let limits = self.scan.scanner.limits;
-        self.decoding = Some(match fetched {
+        let (read, bytes) = match fetched {
             Fetched::RowGroup(read, bytes) => {
                 self.log.begins(&read);
-                let plan = Arc::clone(&self.plan);
-                let table = self.scan.spec.table.clone();
-                let bytes = RowGroupSource::Here(bytes);
-                Decoding::new(plan, table, read, bytes, limits)?
+                (read, RowGroupSource::Here(bytes))
             }
             Fetched::Streamed(read, streamed) => {
                 self.log.begins_streamed(&read);
-                let plan = Arc::clone(&self.plan);
-                let table = self.scan.spec.table.clone();
-                let bytes = RowGroupSource::Streamed(streamed);
-                Decoding::new(plan, table, read, bytes, limits)?
+                (read, RowGroupSource::Streamed(streamed))
             }
             Fetched::Rest(filtered, bytes) => {
                 self.log.reads(filtered.read());
-                Decoding::of_filtered(filtered, bytes, limits)?
+                self.decoding = Some(Decoding::of_filtered(filtered, bytes, limits)?);
+                self.log.decoded(began);
+                return Ok(());
             }
-        });
+        };
+        let plan = Arc::clone(&self.plan);
+        let table = self.scan.spec.table.clone();
+        self.decoding = Some(Decoding::new(plan, table, read, bytes, limits)?);
         self.log.decoded(began);
         Ok(())
     }
